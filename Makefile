@@ -1,0 +1,44 @@
+# Two commands do everything: `make run` and `make test`. Each installs what it needs into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# The floor catches a collection that silently lost tests; raise it as the suite grows.
+TEST_FLOOR := 1
+WORKERS ?= 2
+
+.PHONY: run test test-slow lint pytest bench clean
+
+run: $(VENV)/.run
+	$(BIN)/dp-assay crosscheck --noise-multiplier 1 --sampling-rate 0.01 --steps 1000 --delta 1e-5
+
+test: lint pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --collect-floor $(TEST_FLOOR)
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/accountants.py
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install --quiet virtualenv && $(PYTHON) -m virtualenv --quiet $(VENV); }
+
+$(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable ".[peers,plots]"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Privacy accountants: what a release costs, as a certified interval for ε(δ)."""

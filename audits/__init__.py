@@ -1,0 +1,1 @@
+"""Audits: is the claim true? Nothing imports this package."""

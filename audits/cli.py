@@ -1,0 +1,6 @@
+"""The `dp-assay` command."""
+
+
+def main() -> int:
+    """Runs the command line."""
+    return 0

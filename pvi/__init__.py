@@ -1,0 +1,1 @@
+"""Partitioned variational inference. Knows nothing of privacy."""
