@@ -1,0 +1,146 @@
+"""What all accountants share: walking an event, and answering with intervals."""
+
+import abc
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import dp_accounting as dpa
+from dp_accounting import NeighboringRelation, PrivacyAccountant
+
+from accountants import _validate, atoms
+from accountants.bounds import Bounds
+from accountants.certificate import Certificate
+
+
+class IntervalAccountant(PrivacyAccountant):
+    """A `dp_accounting.PrivacyAccountant` that answers with certified intervals.
+
+    The state is a multiset of atoms (see `accountants.atoms`), so that the order of composition
+    cannot matter and `compose(event, n)` is n times `compose(event)` by construction. Subclasses
+    name the atoms that they account for and turn the multiset into bounds.
+
+    Adaptive composition is covered: every subclass composes dominating pairs or Rényi divergences,
+    and both compose adaptively (Zhu, Dong, Wang 2022, Theorem 10; Mironov 2017, Proposition 1).
+
+    Args:
+      neighboring_relation: Which data sets are neighbours.
+    """
+
+    method: ClassVar[str]
+    atom_types: ClassVar[tuple[type[atoms.Atom], ...]]
+
+    def __init__(
+        self, neighboring_relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
+    ) -> None:
+        super().__init__(_validate.relation("neighboring_relation", neighboring_relation))
+        self._atoms: Counter[atoms.Atom] = Counter()
+        self._non_private = False
+
+    def compose(self, event: dpa.DpEvent, count: int = 1) -> Self:
+        """Adds `count` releases described by `event`; the earlier ones may steer the later ones."""
+        super().compose(event, _validate.count("count", count))
+        return self
+
+    def _maybe_compose(
+        self, event: dpa.DpEvent, count: int, do_compose: bool
+    ) -> PrivacyAccountant.CompositionErrorDetails | None:
+        if isinstance(event, dpa.SelfComposedDpEvent):
+            repeats = _validate.count("count", event.count, minimum=0)
+            return self._maybe_compose(event.event, count * repeats, do_compose)
+        if isinstance(event, dpa.ComposedDpEvent):
+            for inner in event.events:
+                error = self._maybe_compose(inner, count, do_compose)
+                if error is not None:
+                    return error
+            return None
+        try:
+            resolution = self._resolve(event)
+        except atoms.NotSupportedError as reason:
+            return self.CompositionErrorDetails(event, str(reason))
+        if do_compose and count:
+            if resolution is atoms.NonPrivate:
+                self._non_private = True
+            elif not isinstance(resolution, type):
+                self._atoms[resolution] += count
+        return None
+
+    def _resolve(self, event: dpa.DpEvent) -> atoms.Resolution:
+        resolution = atoms.resolve(event, self.neighboring_relation)
+        if not isinstance(resolution, (type, *self.atom_types)):
+            raise atoms.NotSupportedError(
+                f"{type(self).__name__} does not account for {type(event).__name__} "
+                f"under {self.neighboring_relation.name}"
+            )
+        return resolution
+
+    @property
+    def composition(self) -> Mapping[atoms.Atom, int]:
+        """What has been composed, each atom with its multiplicity."""
+        return MappingProxyType(self._atoms)
+
+    def get_epsilon_bounds(self, delta: float) -> Bounds:
+        """An interval that contains ε(δ), the least ε for which (ε, δ)-DP holds."""
+        delta = _validate.open_unit("delta", delta)
+        if self._non_private:
+            return Bounds(float("inf"), float("inf"))
+        return self._epsilon_bounds(delta) if self._atoms else Bounds(0.0, 0.0)
+
+    def get_delta_bounds(self, epsilon: float) -> Bounds:
+        """An interval that contains δ(ε), the least δ for which (ε, δ)-DP holds."""
+        epsilon = _validate.non_negative("epsilon", epsilon)
+        if self._non_private:
+            return Bounds(1.0, 1.0)
+        return self._delta_bounds(epsilon) if self._atoms else Bounds(0.0, 0.0)
+
+    @abc.abstractmethod
+    def _epsilon_bounds(self, delta: float) -> Bounds:
+        """`get_epsilon_bounds` for a non-empty composition of private atoms."""
+
+    @abc.abstractmethod
+    def _delta_bounds(self, epsilon: float) -> Bounds:
+        """`get_delta_bounds` for a non-empty composition of private atoms."""
+
+    def get_epsilon(self, target_delta: float) -> float:
+        """The upper bound of ε(δ)."""
+        return self.get_epsilon_bounds(target_delta).upper
+
+    def get_delta(self, target_epsilon: float) -> float:
+        """The upper bound of δ(ε)."""
+        return self.get_delta_bounds(target_epsilon).upper
+
+    def assumptions(self) -> Sequence[str]:
+        """What the answers rest on, in words."""
+        return (_RELATION_IN_WORDS[self.neighboring_relation], _NOISE_IN_WORDS)
+
+    def certify(self, deltas: Sequence[float]) -> Certificate:
+        """The composition so far, with ε bounds at each δ, as a `Certificate`."""
+        points: list[Any] = [(delta, *self.get_epsilon_bounds(delta)) for delta in deltas]
+        return Certificate(
+            event=self.ledger,
+            neighboring_relation=self.neighboring_relation,
+            points=tuple(points),
+            method=self.method,
+            assumptions=tuple(self.assumptions()),
+        )
+
+
+_RELATION_IN_WORDS = {
+    NeighboringRelation.ADD_OR_REMOVE_ONE: (
+        "Neighbouring data sets differ by one record added or removed; one record moves a sum by "
+        "at most C."
+    ),
+    NeighboringRelation.REPLACE_ONE: (
+        "Neighbouring data sets differ in the value of one record; one record moves a sum by at "
+        "most 2C."
+    ),
+    NeighboringRelation.REPLACE_SPECIAL: (
+        "Neighbouring data sets differ by one record set to zero; one record moves a sum by at "
+        "most C."
+    ),
+}
+_NOISE_IN_WORDS = (
+    "noise_multiplier is the noise's standard deviation divided by C, the norm bound of one "
+    "record; the noise is drawn from the exact law, independently of everything else."
+)
