@@ -43,8 +43,8 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
 def basic_composition(epsilon: float, delta: float, count: int) -> tuple[float, float]:
     """`count` (ε, δ)-DP releases are (count·ε, count·δ)-DP (Dwork & Roth 2014, Theorem 3.16).
 
-    >>> basic_composition(0.1, 1e-6, 10)
-    (1.0, 1e-05)
+    >>> basic_composition(0.5, 0.001, 4)
+    (2.0, 0.004)
     """
     epsilon, delta = (
         _validate.non_negative("epsilon", epsilon),

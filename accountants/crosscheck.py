@@ -70,7 +70,7 @@ class CrossCheck:
             (low.accountant, high.accountant)
             for low in self.rows
             for high in self.rows
-            if low.answered and high.answered and low.upper < high.lower - _SLACK * (1 + high.lower)
+            if low.answered and high.answered and low.upper * (1 + _SLACK) + _SLACK < high.lower
         )
 
     @property

@@ -123,7 +123,7 @@ def epsilon(mu: float, delta: float) -> float:
     """ε(δ) for μ-Gaussian DP: 0.0 if δ ≥ δ(0); neither side. See `epsilon_bounds`.
 
     >>> round(epsilon(1.0, 1e-5), 10)
-    4.3771789665
+    4.3771780957
     """
     mu, delta = _validate.positive("mu", mu), _validate.open_unit("delta", delta)
     return _epsilon_from_log(mu, math.log(delta))

@@ -9,7 +9,7 @@ so every order is an upper bound and the search for the best one can only cost t
 upper bounds are used where they are better:
 
 * the pure ε, the limit α → ∞;
-* ε = 0 once δ ≥ √(1−e^{−R}) (Bretagnolle & Huber 1979, with R of any order ≥ 1 in place of KL);
+* δ(ε) ≤ δ(0) ≤ √(1−e^{−KL}), and KL is at most R of any order (Bretagnolle & Huber 1979);
 * where all noise is Gaussian, the exact curve of the same composition without sampling: sampling
   never costs privacy, because the hockey-stick divergence is jointly convex. If nothing is sampled,
   that curve is the truth, and the answer is exact from both sides.
@@ -32,19 +32,17 @@ _LOWEST_LOG, _HIGHEST_LOG = math.log(1e-3), math.log(1e6)
 
 
 def epsilon_from_divergence(order: float, divergence: float, delta: float) -> float:
-    """The ε at which a mechanism with D_order ≤ divergence is (ε, δ)-DP; an upper bound."""
-    if -math.expm1(-divergence) <= delta**2:
-        return 0.0
-    epsilon = divergence + math.log1p(-1.0 / order)
-    epsilon -= (math.log(delta) + math.log(order)) / (order - 1.0)
-    return max(0.0, epsilon)
+    """The ε at which a mechanism with D_order ≤ divergence is (ε, δ)-DP; an upper bound.
+
+    May be negative, which says that (0, δ)-DP holds with room to spare.
+    """
+    log_ratio = math.log(delta) + math.log(order)
+    return divergence + math.log1p(-1.0 / order) - log_ratio / (order - 1.0)
 
 
 def log_delta_from_divergence(order: float, divergence: float, epsilon: float) -> float:
     """Log δ at which a mechanism with D_order ≤ divergence is (ε, δ)-DP; an upper bound."""
-    converted = (order - 1.0) * (divergence - epsilon + math.log1p(-1.0 / order)) - math.log(order)
-    total_variation = 0.5 * math.log(max(-math.expm1(-divergence), 5e-324))
-    return min(0.0, converted, total_variation)
+    return (order - 1.0) * (divergence - epsilon + math.log1p(-1.0 / order)) - math.log(order)
 
 
 def _unsampled_mu(atom: atoms.Atom) -> float:
@@ -99,7 +97,9 @@ class RenyiAccountant(IntervalAccountant):
         unsampled_mu = self._unsampled_mu()
         if self._nothing_sampled():
             return gaussian.epsilon_bounds(unsampled_mu, delta)
-        upper = min(self._best_epsilon(delta)[1], self._max_divergence())
+        if delta >= self._total_variation():
+            return Bounds(0.0, 0.0)
+        upper = max(0.0, min(self._best_epsilon(delta)[1], self._max_divergence()))
         if unsampled_mu < math.inf:
             upper = min(upper, gaussian.epsilon_bounds(unsampled_mu, delta).upper)
         return Bounds(0.0, upper)
@@ -113,10 +113,16 @@ class RenyiAccountant(IntervalAccountant):
         log_delta = self._minimise(
             lambda order: log_delta_from_divergence(order, self._divergence(order), epsilon)
         )[1]
-        upper = min(1.0, math.nextafter(math.exp(log_delta), math.inf))
+        upper = math.nextafter(math.exp(min(0.0, log_delta)), math.inf)
+        upper = min(1.0, upper, self._total_variation())
         if unsampled_mu < math.inf:
             upper = min(upper, gaussian.delta_bounds(unsampled_mu, epsilon).upper)
         return Bounds(0.0, upper)
+
+    def _total_variation(self) -> float:
+        """An upper bound of the total variation distance, δ(0)."""
+        divergence = self._divergence(1.0 + math.exp(_LOWEST_LOG))
+        return math.sqrt(-math.expm1(-divergence)) * (1.0 + ROUNDING)
 
     def _nothing_sampled(self) -> bool:
         return all(isinstance(atom, atoms.Gaussian) for atom in self._atoms)

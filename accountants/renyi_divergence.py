@@ -112,7 +112,7 @@ def _fixed_size_log_moments(rate: float, noise_multiplier: float) -> tuple[float
     The theorem: 1 + Σ_{j≥2} C(α,j)·q^j·ζ_j with ζ_j the smaller of 4·√(B_{2⌊j/2⌋}·B_{2⌈j/2⌉}) and
     2·e^{(j−1)ε(j)}, where ε(j) = 2j/σ² and B_j = E[(p/q − 1)^j] for even j. B_j is the
     j-th forward difference of e^{(x−1)ε(x)}, which cancels; as the moment of a non-negative
-    variable it does not, and quadrature of (e^{u} − 1)^j, u = 2y/σ − 2/σ² over y ~ N(0,1), gives it.
+    variable it does not: it is the quadrature of (e^u − 1)^j, u = 2y/σ − 2/σ², over y ~ N(0,1).
     """
     mu = 2.0 / noise_multiplier
     j = np.arange(_MAX_FIXED_SIZE_ORDER + 2, dtype=np.float64)

@@ -52,7 +52,8 @@ class RenyiFilter:
         """The ε(δ) spent so far, an upper bound valid under adaptive parameters."""
         if isinstance(self._spent.ledger, dpa.NoOpDpEvent):
             return 0.0
-        return epsilon_from_divergence(self.order, self._spent.divergence(self.order), self.delta)
+        divergence = self._spent.divergence(self.order)
+        return max(0.0, epsilon_from_divergence(self.order, divergence, self.delta))
 
     @property
     def ledger(self) -> dpa.DpEvent:

@@ -57,9 +57,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _crosscheck(options: argparse.Namespace) -> int:
     # The event only carries the numbers; the accountants validate them and name the culprit.
-    step = dpa.PoissonSampledDpEvent(
-        options.sampling_rate, dpa.GaussianDpEvent(options.noise_multiplier)
-    )
+    step: dpa.DpEvent = dpa.GaussianDpEvent(options.noise_multiplier)
+    if options.sampling_rate != 1.0:
+        step = dpa.PoissonSampledDpEvent(options.sampling_rate, step)
     steps = int(options.steps) if math.isfinite(options.steps) else options.steps
     if steps != options.steps or steps < 1:
         raise ValueError(f"`--steps` must be a positive whole number, got {options.steps!r}.")

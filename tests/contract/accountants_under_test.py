@@ -1,0 +1,5 @@
+"""The accountants that the contract is run for."""
+
+from accountants import IntervalAccountant, MomentsAccountant, RenyiAccountant
+
+ACCOUNTANTS: tuple[type[IntervalAccountant], ...] = (MomentsAccountant, RenyiAccountant)
