@@ -93,6 +93,14 @@ def test_majority_class_can_run_out_too(rng):
     assert split(labels, 2, 0, 0.99, rng).sizes == (500, 500)
 
 
+def test_one_record_short_is_refused_and_just_enough_is_not(rng):
+    with pytest.raises(
+        ValueError, match="5 records of the minority class each need 5, there are 4"
+    ):
+        split(np.repeat([0, 1], [6, 4]), 2, 0, -1.5, rng)
+    assert split(np.repeat([0, 1], [6, 4]), 2, 0.2, -1.5, rng).sizes == (4, 6)
+
+
 def test_decimals_are_not_floored_by_their_binary_form(rng):
     # (1 - 0.9)·100/10 is 0.99999… in binary and 1 on paper.
     labels = np.repeat([0, 1], [60, 40])
