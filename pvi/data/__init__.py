@@ -1,0 +1,28 @@
+"""Data: generators, loaders, splits and scaling."""
+
+from pvi.data.adult import load_adult
+from pvi.data.cache import DataUnavailableError, HashMismatchError, cache_directory
+from pvi.data.dataset import Dataset
+from pvi.data.mimic import fill_missing, load_mimic
+from pvi.data.scaling import Scaler, fit_scaler, scaler_from_bounds
+from pvi.data.splits import Split, balance, holdout, split
+from pvi.data.synthetic import linear_data, logistic_data
+
+__all__ = [
+    "DataUnavailableError",
+    "Dataset",
+    "HashMismatchError",
+    "Scaler",
+    "Split",
+    "balance",
+    "cache_directory",
+    "fill_missing",
+    "fit_scaler",
+    "holdout",
+    "linear_data",
+    "load_adult",
+    "load_mimic",
+    "logistic_data",
+    "scaler_from_bounds",
+    "split",
+]

@@ -1,0 +1,85 @@
+"""Laws of the client split, for every valid (n, M, ρ, κ)."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pvi.data import balance, holdout, split
+
+
+@st.composite
+def settings(draw):
+    major = draw(st.integers(1, 400))
+    minor = draw(st.integers(1, major))
+    lowest = -major / minor
+    return {
+        "labels": draw(st.permutations([0] * major + [1] * minor)),
+        "clients": 2 * draw(st.integers(1, 12)),
+        "rho": draw(st.integers(0, 100)) / 100,
+        "kappa": draw(st.floats(lowest, 1)),
+    }, major
+
+
+@given(settings(), st.integers(0, 2**32))
+def test_disjoint_covering_sizes_and_shares(case, seed):
+    arguments, major = case
+    labels, clients = np.array(arguments["labels"]), arguments["clients"]
+    rho, kappa, n, half = arguments["rho"], arguments["kappa"], len(labels), clients // 2
+    # The sizes of eq. 12 in whole numbers: ρ is a whole number of hundredths here.
+    hundredths = round(100 * rho)
+    small = n * (100 - hundredths) // (100 * clients)
+    large = n * (100 + hundredths) // (100 * clients)
+    majority = 0 if 2 * major >= n else 1
+    fraction = major / n
+    target = fraction + (1 - fraction) * kappa
+    wanted = min(small, max(0, math.floor(small * target + 1e-9)))
+    feasible = wanted * half <= major and (small - wanted) * half <= n - major
+    if not feasible:
+        with pytest.raises(ValueError, match="each need"):
+            split(**arguments, rng=np.random.default_rng(seed))
+        return
+    parts = split(**arguments, rng=np.random.default_rng(seed))
+    assert parts.sizes == (small,) * half + (large,) * half
+    everything = np.concatenate([*parts.clients, parts.leftover])
+    assert sorted(everything.tolist()) == list(range(n))
+    assert len(parts.leftover) < clients
+    held = [int(np.sum(labels[rows] == majority)) for rows in parts.clients]
+    assert held[:half] == [wanted] * half
+    # Rounding down costs a small client less than one record of the majority class.
+    assert small * target - 1 - 1e-6 < wanted <= max(small * target, 0) + 1e-6
+
+
+@given(settings(), st.integers(0, 2**32))
+def test_records_permuted_are_split_into_the_same_shares(case, seed):
+    arguments, _ = case
+    assume(abs(arguments["kappa"]) < 0.2)
+    labels = np.array(arguments["labels"])
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(labels)
+    try:
+        one = split(**arguments, rng=rng)
+    except ValueError:
+        return
+    two = split(**(arguments | {"labels": shuffled}), rng=rng)
+    half = arguments["clients"] // 2
+    assert one.sizes == two.sizes
+    np.testing.assert_array_equal(one.shares(labels, 0)[:half], two.shares(shuffled, 0)[:half])
+
+
+@given(st.integers(0, 300), st.data(), st.integers(0, 2**32))
+def test_holdout_parts_the_records(count, data, seed):
+    train = data.draw(st.integers(0, count))
+    kept, held_out = holdout(count, train, np.random.default_rng(seed))
+    assert len(kept) == train
+    assert sorted([*kept.tolist(), *held_out.tolist()]) == list(range(count))
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.integers(0, 2**32))
+def test_balance_is_balanced_and_without_repetition(zeros, ones, seed):
+    labels = np.repeat([0, 1], [zeros, ones])
+    kept = balance(labels, np.random.default_rng(seed))
+    assert len(set(kept.tolist())) == len(kept) == 2 * min(zeros, ones)
+    assert labels[kept].sum() == min(zeros, ones)
