@@ -1,0 +1,257 @@
+r"""The contour engine: δ(ε) as an integral along a line in the complex plane, from both sides.
+
+Let L be the privacy loss of the whole composition in one direction and M(z) = E_P[e^{zL}], K = log M,
+which adds over the composed events. Since ∫ δ(ε)e^{zε} dε = M(z)/(z(z+1)) for Re z > 0,
+
+    δ(ε) = (1/2π) ∫ M(z)·e^{−zε} / (z(z+1)) dt,    z = θ + it,  any θ > 0.
+
+**Both sides.** The trapezoid rule in t with step 2π/W is, by Poisson summation, exactly
+Σ_k e^{θkW}·δ(ε + kW) over all integers k. All terms are non-negative, so the sum is an upper bound.
+For the lower bound the terms k ≠ 0 are subtracted: those with k < 0 are at most 1/(e^{θW} − 1), as
+δ ≤ 1; those with k > 0 at most e^{K(θ′)−θ′ε}/(e^{(θ′−θ)W} − 1) for any θ′ > θ (Chernoff: δ(ε) ≤
+e^{K(θ′)−θ′ε}).
+
+**Error model.** With S the finite sum relative to e^{K(θ)−θε}, and Φ = Π φ_e^{n_e} the characteristic
+function of the tilted composition, δ(ε) lies between e^{K−θε}·(S ± E) up to the relative error of
+e^{K−θε}, where E adds up
+
+1. what is cut off at t_max: (1/π)·ρ(t_max)^n/t_max with the decreasing bound ρ of
+   `accountants.fourier.decay`, since |z(z+1)| ≥ t²;
+2. the error of Φ at each node, |Φ|·(Π(1 + e_e/|φ_e|)^{n_e} − 1), where e_e bounds quadrature,
+   truncation in y and rounding of φ_e (`accountants.fourier.line`);
+3. the rounding of the phase Im log Φ − tε and of the sum over nodes.
+
+The relative error of e^{K−θε} is that of `Line.log_moment`, times n, and the rounding of K − θε. The
+Chernoff values are inflated by 1%, against an error of below 1e-6 each.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountants.bounds import Bounds
+from accountants.fourier.line import UNIT_ROUNDOFF, ContourError, Direction, Line
+from accountants.fourier.saddle import Saddle, Sampled, decay
+
+FloatArray = NDArray[np.float64]
+
+_MAX_NODES = 20_000
+_MAX_WORK = 4_000_000
+# Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
+_TILTS = np.array([0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 1.8])
+_CANDIDATES = ((1.0, 1.0), (0.8, 1.2), (0.6, 1.5), (0.4, 2.0))
+_CHERNOFF_ERROR = 0.01
+
+
+@dataclass(frozen=True)
+class Contour:
+    """The line Re z = θ with everything on it that does not depend on ε or on the counts.
+
+    Attributes:
+      theta: The tilt.
+      period: W.
+      t: The nodes 0, 2π/W, … .
+      log_phi: log φ_e(t), one row per distinct event.
+      phi_error: Bounds of the absolute error of φ_e(t), one row per distinct event.
+      log_moments: log M_e(θ), one per event, with bounds of their absolute error.
+      log_tail: log ρ_e(t_max), one per event.
+      chernoff: Pairs (θ′, log M_e(θ′) per event).
+      mu_squared: Σ μ² of the plain Gaussians in the composition, per unit of `gaussian_count`.
+    """
+
+    theta: float
+    period: float
+    t: FloatArray
+    log_phi: NDArray[np.complex128]
+    phi_error: FloatArray
+    log_moments: FloatArray
+    log_moment_errors: FloatArray
+    log_tail: FloatArray
+    chernoff: Sequence[tuple[float, FloatArray]]
+
+    def at(self, counts: FloatArray, mu_squared: float) -> "ContourSum":
+        """The contour of the composition with these counts and this much plain Gaussian."""
+        t, theta = self.t, self.theta
+        gaussian = mu_squared * (1j * t * (theta + 0.5) - 0.5 * t * t)
+        log_phi = counts @ self.log_phi + gaussian
+        modulus = np.exp(log_phi.real)
+        with np.errstate(over="ignore"):
+            relative = np.exp(-self.log_phi.real) * self.phi_error
+            growth = np.expm1(np.minimum(counts @ np.log1p(relative), 700.0))
+        pole = (theta + 1j * t) * (theta + 1.0 + 1j * t)
+        weight = np.full(len(t), 2.0 / self.period)
+        weight[0] *= 0.5
+        size = weight * modulus / np.abs(pole)
+        phase_size = counts @ np.abs(self.log_phi) + np.abs(gaussian)
+        t_end = float(t[-1])
+        log_tail = float(counts @ self.log_tail) - 0.5 * mu_squared * t_end * t_end
+        error = math.exp(log_tail) / (math.pi * t_end)
+        error += float((size * growth).sum())
+        error += float((size * (8.0 * phase_size + len(t) + 40.0)).sum()) * UNIT_ROUNDOFF
+        log_moment = float(counts @ self.log_moments) + 0.5 * mu_squared * theta * (theta + 1.0)
+        relative_error = float(counts @ self.log_moment_errors)
+        relative_error += 8.0 * UNIT_ROUNDOFF * abs(log_moment)
+        return ContourSum(
+            theta=theta,
+            period=self.period,
+            t=t,
+            terms=weight * np.exp(log_phi) / pole,
+            z=theta + 1j * t,
+            error=error,
+            phase_error=8.0 * UNIT_ROUNDOFF * float((size * t).sum()),
+            log_moment=log_moment,
+            relative_error=relative_error,
+            chernoff=[
+                (tilt, float(counts @ values) + 0.5 * mu_squared * tilt * (tilt + 1.0))
+                for tilt, values in self.chernoff
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class ContourSum:
+    """δ(ε) of one composition, as a sum over the nodes of a contour."""
+
+    theta: float
+    period: float
+    t: FloatArray
+    terms: NDArray[np.complex128]
+    z: NDArray[np.complex128]
+    error: float
+    phase_error: float
+    log_moment: float
+    relative_error: float
+    chernoff: Sequence[tuple[float, float]]
+
+    def value_and_slope(self, epsilon: float) -> tuple[float, float]:
+        """(log of the trapezoid sum, its derivative in ε); −inf where the sum is not positive."""
+        rotated = self.terms * np.exp(-1j * self.t * epsilon)
+        total = float(rotated.real.sum())
+        if total <= 0.0:
+            return -math.inf, -self.theta
+        slope = -float((rotated * self.z).real.sum()) / total
+        return self.log_moment - self.theta * epsilon + math.log(total), slope
+
+    def delta_bounds(self, epsilon: float) -> Bounds:
+        """A certified interval for δ(ε) in this direction."""
+        total = float((self.terms * np.exp(-1j * self.t * epsilon)).real.sum())
+        error = self.error + self.phase_error * abs(epsilon)
+        log_scale = self.log_moment - self.theta * epsilon
+        slack = self.relative_error + 8.0 * UNIT_ROUNDOFF * (2.0 + self.theta * abs(epsilon))
+        upper = (total + error) * math.exp(min(log_scale + slack, 700.0))
+        lower = (total - error) * math.exp(min(log_scale - slack, 700.0))
+        lower -= self._alias(epsilon)
+        return Bounds(max(0.0, lower * (1.0 - 1e-15)), min(1.0, max(upper * (1.0 + 1e-15), 5e-324)))
+
+    def _alias(self, epsilon: float) -> float:
+        """An upper bound of the terms k ≠ 0 of the Poisson sum."""
+        left = 1.0 / math.expm1(min(self.theta * self.period, 700.0))
+        right = min(
+            math.exp(
+                min(
+                    log_moment - tilt * epsilon + _CHERNOFF_ERROR - (tilt - self.theta) * self.period,
+                    700.0,
+                )
+            )
+            / -math.expm1(-(tilt - self.theta) * self.period)
+            for tilt, log_moment in self.chernoff
+        )
+        return (left + right) * (1.0 + 1e-12)
+
+
+def build(
+    events: Sequence[Sampled],
+    counts: FloatArray,
+    mu_squared: float,
+    direction: Direction,
+    saddle: Saddle,
+    tolerance: float,
+) -> Contour:
+    """A contour through the saddle point whose errors are about `tolerance`, relative to δ.
+
+    Raises:
+      ContourError: The characteristic function decays too slowly (few steps, or a heavy atom).
+    """
+    log_tolerance = math.log(tolerance)
+    chernoff = [
+        (tilt, np.array([line.tilted(tilt)[1] for line in saddle.lines]))
+        for tilt in saddle.theta * _TILTS
+    ]
+    theta, period = _tilt_and_period(counts, mu_squared, saddle, chernoff, log_tolerance)
+    decays = [decay(line, theta) for line in saddle.lines]
+    sd = math.sqrt(saddle.curvature)
+    # The tail relative to the sum's size, about 1/(|z(z+1)|·sd·√(2π)) at t = 0.
+    log_size = -math.log(theta * (theta + 1.0) * sd * math.sqrt(2.0 * math.pi))
+    candidates = np.geomspace(4.0, 4096.0, 61) / math.sqrt(saddle.variance)
+    log_decay = counts @ np.array([bound.log(candidates) for bound in decays])
+    log_decay = log_decay - 0.5 * mu_squared * candidates**2 - np.log(math.pi * candidates)
+    enough = np.flatnonzero(log_decay < log_size + log_tolerance)
+    if not len(enough):
+        raise ContourError("the characteristic function decays too slowly")
+    nodes = math.ceil(float(candidates[enough[0]]) * period / (2.0 * math.pi)) + 1
+    if nodes > _MAX_NODES:
+        raise ContourError(f"{nodes} nodes")
+    t = (2.0 * math.pi / period) * np.arange(nodes)
+
+    exponent = 3.0 - log_tolerance - log_size + math.log(max(1.0, float(counts.max())))
+    exponent += math.log(1.0 + 2.0 * len(events))
+    rows, errors, moments, moment_errors = [], [], [], []
+    for event in events:
+        line = Line(*event, direction, theta, float(t[-1]), exponent)
+        if line.size * nodes > _MAX_WORK:
+            raise ContourError(f"{line.size} x {nodes} nodes")
+        log_phi, error = line.characteristic(theta, t)
+        moment, moment_error = line.log_moment(theta)
+        rows.append(log_phi)
+        errors.append(error)
+        moments.append(moment)
+        moment_errors.append(moment_error)
+    return Contour(
+        theta=theta,
+        period=period,
+        t=t,
+        log_phi=np.array(rows),
+        phi_error=np.array(errors),
+        log_moments=np.array(moments),
+        log_moment_errors=np.array(moment_errors),
+        log_tail=np.array([float(bound.log(t[-1:])[0]) for bound in decays]),
+        chernoff=[(tilt, values) for tilt, values in chernoff if tilt > theta],
+    )
+
+
+def _tilt_and_period(
+    counts: FloatArray,
+    mu_squared: float,
+    saddle: Saddle,
+    chernoff: Sequence[tuple[float, FloatArray]],
+    log_tolerance: float,
+) -> tuple[float, float]:
+    """The θ with the smallest period W, such that both alias sums are below tolerance·δ.
+
+    Usually θ is the saddle's. Where K explodes beyond the saddle (a rare large loss under small q),
+    a smaller θ leaves the Chernoff bound room, for a little cancellation in the sum.
+    """
+    log_floor = saddle.log_delta + log_tolerance - 1.0
+    best = (saddle.theta, math.inf)
+    for factor, penalty in _CANDIDATES:
+        theta = saddle.theta * factor
+        left = -log_floor / theta
+        right = min(
+            (
+                float(counts @ values)
+                + 0.5 * mu_squared * tilt * (tilt + 1.0)
+                - tilt * saddle.epsilon
+                - log_floor
+            )
+            / (tilt - theta)
+            for tilt, values in chernoff
+            if tilt > theta
+        )
+        period = max(left, right)
+        if period * penalty < best[1]:
+            best = (theta, period * penalty)
+            chosen = (theta, period)
+    return chosen
