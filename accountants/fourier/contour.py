@@ -182,9 +182,10 @@ def build(
     ]
     theta, period = _tilt_and_period(counts, mu_squared, saddle, chernoff, log_tolerance)
     decays = [decay(line, theta) for line in saddle.lines]
-    sd = math.sqrt(saddle.curvature)
-    # The tail relative to the sum's size, about 1/(|z(z+1)|·sd·√(2π)) at t = 0.
-    log_size = -math.log(theta * (theta + 1.0) * sd * math.sqrt(2.0 * math.pi))
+    # All errors are relative to e^{K(θ)−θε}; this is the logarithm of δ relative to it.
+    moments = np.array([line.tilted(theta)[1] for line in saddle.lines])
+    log_size = saddle.log_delta + theta * saddle.epsilon - float(counts @ moments)
+    log_size -= 0.5 * mu_squared * theta * (theta + 1.0)
     candidates = np.geomspace(4.0, 4096.0, 61) / math.sqrt(saddle.variance)
     log_decay = counts @ np.array([bound.log(candidates) for bound in decays])
     log_decay = log_decay - 0.5 * mu_squared * candidates**2 - np.log(math.pi * candidates)
@@ -198,7 +199,7 @@ def build(
 
     exponent = 3.0 - log_tolerance - log_size + math.log(max(1.0, float(counts.max())))
     exponent += math.log(1.0 + 2.0 * len(events))
-    rows, errors, moments, moment_errors = [], [], [], []
+    rows, errors, log_moments, moment_errors = [], [], [], []
     for event in events:
         line = Line(*event, direction, theta, float(t[-1]), exponent)
         if line.size * nodes > _MAX_WORK:
@@ -207,7 +208,7 @@ def build(
         moment, moment_error = line.log_moment(theta)
         rows.append(log_phi)
         errors.append(error)
-        moments.append(moment)
+        log_moments.append(moment)
         moment_errors.append(moment_error)
     return Contour(
         theta=theta,
@@ -215,7 +216,7 @@ def build(
         t=t,
         log_phi=np.array(rows),
         phi_error=np.array(errors),
-        log_moments=np.array(moments),
+        log_moments=np.array(log_moments),
         log_moment_errors=np.array(moment_errors),
         log_tail=np.array([float(bound.log(t[-1:])[0]) for bound in decays]),
         chernoff=[(tilt, values) for tilt, values in chernoff if tilt > theta],
