@@ -3,10 +3,19 @@
 from accountants import classical, gaussian
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
+from accountants.calibrate import calibrate_noise
 from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
 from accountants.crosscheck import CrossCheck, crosscheck
+from accountants.fourier import FourierAccountant, TradeOff
 from accountants.moments import MomentsAccountant
+from accountants.noisy_steps import (
+    Curve,
+    delta_bounds,
+    epsilon_bounds,
+    epsilon_curve,
+    trade_off,
+)
 from accountants.renyi import RenyiAccountant
 from accountants.renyi_filter import RenyiFilter
 
@@ -14,14 +23,22 @@ __all__ = [
     "Bounds",
     "Certificate",
     "CrossCheck",
+    "Curve",
+    "FourierAccountant",
     "IntervalAccountant",
     "MomentsAccountant",
     "RenyiAccountant",
     "RenyiFilter",
+    "TradeOff",
+    "calibrate_noise",
     "classical",
     "crosscheck",
+    "delta_bounds",
+    "epsilon_bounds",
+    "epsilon_curve",
     "event_from_json",
     "event_from_opacus_history",
     "event_to_json",
     "gaussian",
+    "trade_off",
 ]

@@ -20,10 +20,15 @@ from dp_accounting import NeighboringRelation, UnsupportedEventError
 from accountants import _validate, atoms
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
+from accountants.fourier import FourierAccountant
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
 
-OURS: tuple[type[IntervalAccountant], ...] = (MomentsAccountant, RenyiAccountant)
+OURS: tuple[type[IntervalAccountant], ...] = (
+    MomentsAccountant,
+    RenyiAccountant,
+    FourierAccountant,
+)
 # An upper bound may lie below a lower one by rounding alone, but by no more than this.
 _SLACK = 1e-9
 

@@ -1,1 +1,6 @@
-"""Fourier accountants: the law of the composed privacy loss, bounded from both sides."""
+"""The Fourier accountant and its engines."""
+
+from accountants.fourier.accountant import Answer, FourierAccountant
+from accountants.fourier.trade_off import TradeOff
+
+__all__ = ["Answer", "FourierAccountant", "TradeOff"]

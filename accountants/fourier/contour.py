@@ -1,7 +1,7 @@
 r"""The contour engine: δ(ε) as an integral along a line in the complex plane, from both sides.
 
-Let L be the privacy loss of the whole composition in one direction and M(z) = E_P[e^{zL}], K = log M,
-which adds over the composed events. Since ∫ δ(ε)e^{zε} dε = M(z)/(z(z+1)) for Re z > 0,
+Let L be the privacy loss of the whole composition in one direction and M(z) = E_P[e^{zL}], K = log
+M, which adds over the composed events. Since ∫ δ(ε)e^{zε} dε = M(z)/(z(z+1)) for Re z > 0,
 
     δ(ε) = (1/2π) ∫ M(z)·e^{−zε} / (z(z+1)) dt,    z = θ + it,  any θ > 0.
 
@@ -11,9 +11,9 @@ For the lower bound the terms k ≠ 0 are subtracted: those with k < 0 are at mo
 δ ≤ 1; those with k > 0 at most e^{K(θ′)−θ′ε}/(e^{(θ′−θ)W} − 1) for any θ′ > θ (Chernoff: δ(ε) ≤
 e^{K(θ′)−θ′ε}).
 
-**Error model.** With S the finite sum relative to e^{K(θ)−θε}, and Φ = Π φ_e^{n_e} the characteristic
-function of the tilted composition, δ(ε) lies between e^{K−θε}·(S ± E) up to the relative error of
-e^{K−θε}, where E adds up
+**Error model.** With S the finite sum relative to e^{K(θ)−θε}, and Φ = Π φ_e^{n_e} the
+characteristic function of the tilted composition, δ(ε) lies between e^{K−θε}·(S ± E) up to the
+relative error of e^{K−θε}, where E adds up
 
 1. what is cut off at t_max: (1/π)·ρ(t_max)^n/t_max with the decreasing bound ρ of
    `accountants.fourier.decay`, since |z(z+1)| ≥ t²;
@@ -21,8 +21,8 @@ e^{K−θε}, where E adds up
    truncation in y and rounding of φ_e (`accountants.fourier.line`);
 3. the rounding of the phase Im log Φ − tε and of the sum over nodes.
 
-The relative error of e^{K−θε} is that of `Line.log_moment`, times n, and the rounding of K − θε. The
-Chernoff values are inflated by 1%, against an error of below 1e-6 each.
+The relative error of e^{K−θε} is that of `Line.log_moment`, times n, and the rounding of K − θε.
+The Chernoff values are inflated by 1%, against an error of below 1e-6 each.
 """
 
 import math
@@ -37,6 +37,7 @@ from accountants.fourier.line import UNIT_ROUNDOFF, ContourError, Direction, Lin
 from accountants.fourier.saddle import Saddle, Sampled, decay
 
 FloatArray = NDArray[np.float64]
+ComplexArray = NDArray[np.complex128]
 
 _MAX_NODES = 20_000
 _MAX_WORK = 4_000_000
@@ -65,7 +66,7 @@ class Contour:
     theta: float
     period: float
     t: FloatArray
-    log_phi: NDArray[np.complex128]
+    log_phi: ComplexArray
     phi_error: FloatArray
     log_moments: FloatArray
     log_moment_errors: FloatArray
@@ -81,7 +82,8 @@ class Contour:
         with np.errstate(over="ignore"):
             relative = np.exp(-self.log_phi.real) * self.phi_error
             growth = np.expm1(np.minimum(counts @ np.log1p(relative), 700.0))
-        pole = (theta + 1j * t) * (theta + 1.0 + 1j * t)
+        z: ComplexArray = theta + 1j * t.astype(np.complex128)
+        pole = z * (z + 1.0)
         weight = np.full(len(t), 2.0 / self.period)
         weight[0] *= 0.5
         size = weight * modulus / np.abs(pole)
@@ -98,8 +100,8 @@ class Contour:
             theta=theta,
             period=self.period,
             t=t,
-            terms=weight * np.exp(log_phi) / pole,
-            z=theta + 1j * t,
+            terms=np.exp(log_phi) * (weight / pole),
+            z=z,
             error=error,
             phase_error=8.0 * UNIT_ROUNDOFF * float((size * t).sum()),
             log_moment=log_moment,
@@ -118,8 +120,8 @@ class ContourSum:
     theta: float
     period: float
     t: FloatArray
-    terms: NDArray[np.complex128]
-    z: NDArray[np.complex128]
+    terms: ComplexArray
+    z: ComplexArray
     error: float
     phase_error: float
     log_moment: float
@@ -152,7 +154,10 @@ class ContourSum:
         right = min(
             math.exp(
                 min(
-                    log_moment - tilt * epsilon + _CHERNOFF_ERROR - (tilt - self.theta) * self.period,
+                    log_moment
+                    - tilt * epsilon
+                    + _CHERNOFF_ERROR
+                    - (tilt - self.theta) * self.period,
                     700.0,
                 )
             )
@@ -195,7 +200,7 @@ def build(
     nodes = math.ceil(float(candidates[enough[0]]) * period / (2.0 * math.pi)) + 1
     if nodes > _MAX_NODES:
         raise ContourError(f"{nodes} nodes")
-    t = (2.0 * math.pi / period) * np.arange(nodes)
+    t = (2.0 * math.pi / period) * np.arange(nodes, dtype=np.float64)
 
     exponent = 3.0 - log_tolerance - log_size + math.log(max(1.0, float(counts.max())))
     exponent += math.log(1.0 + 2.0 * len(events))

@@ -132,7 +132,9 @@ def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: i
     if sign > 0:
         infinite = sum(count * part.infinite for part, count in parts)
         t = window.beyond
-        return float(infinite) * (1.0 + 1e-15) + _safe_exp(_log_moment(parts, t) - t * (low + width))
+        return float(infinite) * (1.0 + 1e-15) + _safe_exp(
+            _log_moment(parts, t) - t * (low + width)
+        )
     t = window.above
     above = _log_moment(parts, t) - t * low - log_expm1((t - tilt) * width)
     t = window.below
@@ -141,7 +143,9 @@ def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: i
     return (_safe_exp(above) + _safe_exp(below)) * (1.0 + 1e-9)
 
 
-def compose(parts: Sequence[tuple[Discretised, int]], window: Window, length: int, sign: int) -> Composed:
+def compose(
+    parts: Sequence[tuple[Discretised, int]], window: Window, length: int, sign: int
+) -> Composed:
     """The law of the sum of `count` copies of each part, on a circle of `length` nodes.
 
     Args:
@@ -203,7 +207,10 @@ def compose(parts: Sequence[tuple[Discretised, int]], window: Window, length: in
     weights *= np.exp(-decay)
     largest = max(abs(float(losses[0])), abs(float(losses[-1])), abs(offset))
     scale_error = 1e-13 + UNIT * (
-        4.0 * total_rounding + 4.0 * abs(log_total) + 8.0 * abs(tilt * window.low) + 8.0 * tilt * largest
+        4.0 * total_rounding
+        + 4.0 * abs(log_total)
+        + 8.0 * abs(tilt * window.low)
+        + 8.0 * tilt * largest
     )
     return Composed(
         losses=losses,

@@ -77,7 +77,7 @@ class DecayBound:
         self._masses, self._lengths = _layers(heights, lengths)
 
     def log(self, t: FloatArray) -> FloatArray:
-        """log ρ(t): an upper bound of log|φ(t′)| for every t′ ≥ t."""
+        """Log ρ(t): an upper bound of log|φ(t′)| for every t′ ≥ t."""
         x = np.multiply.outer(t, 0.5 * self._lengths)
         envelope = np.where(
             x < _CROSSING, np.sinc(x / math.pi), np.minimum(_SECOND_LOBE, 1.0 / np.maximum(x, 1.0))

@@ -112,7 +112,7 @@ class Line:
         if self.size > _MAX_SIZE:
             raise ContourError(f"{self.size} nodes in y")
         first, last = self._ends()
-        return self._strip[0] * np.arange(first, last + 1)
+        return self._strip[0] * np.arange(first, last + 1, dtype=np.float64)
 
     @cached_property
     def _u(self) -> FloatArray:
@@ -121,7 +121,7 @@ class Line:
 
     @cached_property
     def log_w(self) -> FloatArray:
-        """log w at the nodes, with small relative error also where w is near 1."""
+        """Log w at the nodes, with small relative error also where w is near 1."""
         u, q = self._u, self.sampling_rate
         if u[-1] < _EXP_LIMIT:
             return np.log1p(q * np.expm1(u))
@@ -141,7 +141,7 @@ class Line:
         return mass / total, top + math.log(total)
 
     def cumulants(self, theta: float) -> tuple[float, float, float]:
-        """log M and its first two derivatives at real θ; approximate."""
+        """Log M and its first two derivatives at real θ; approximate."""
         mass, log_moment = self.tilted(theta)
         weighted = mass * self.log_w
         mean = float(weighted.sum())
@@ -149,11 +149,11 @@ class Line:
         return log_moment, self.direction.sign * mean, second - mean * mean
 
     def log_moment(self, theta: float) -> tuple[float, float]:
-        """log M(θ) with small *relative* error, and a bound of its absolute error.
+        """Log M(θ) with small *relative* error, and a bound of its absolute error.
 
         For small q, M − 1 = O(q²) is the sum of the non-negative w^s − 1 − s(w − 1). Each term's
-        relative rounding error is at most that of its exponent, u·(4|s||log w| + 4|s u| + 2y²), plus
-        100u·(1 + 1/min(1, θ)) for the cancellation at the border of the series; the largest
+        relative rounding error is at most that of its exponent, u·(4|s||log w| + 4|s u| + 2y²),
+        plus 100u·(1 + 1/min(1, θ)) for the cancellation at the border of the series; the largest
         exponents are those at the ends of the mass, which max(…) over weighted nodes covers.
         """
         power = self.direction.power(theta)
@@ -181,13 +181,15 @@ class Line:
         """q·e^u/w = dlog w/du: how an error of u reaches log w."""
         return np.exp(math.log(self.sampling_rate) + self._u - self.log_w)
 
-    def characteristic(self, theta: float, t: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
-        """log φ_θ(t), and a bound of the absolute error of φ_θ(t).
+    def characteristic(
+        self, theta: float, t: FloatArray
+    ) -> tuple[NDArray[np.complex128], FloatArray]:
+        """Log φ_θ(t), and a bound of the absolute error of φ_θ(t).
 
         φ = 1 − A + iB with A = Σ p·2sin²(tL/2), B = Σ p·sin(tL): no cancellation with the 1. The
-        error of a node's weight moves φ by (its relative error)·p·|e^{itL} − 1| ≤ …·p·t|L|, twice for
-        the renormalisation; the error of L by p·t·4u(|L| + r|u|); products, sines and the pairwise
-        summation by 40u·p·t|L|. All are t times one number.
+        error of a node's weight moves φ by (its relative error)·p·|e^{itL} − 1| ≤ …·p·t|L|, twice
+        for the renormalisation; the error of L by p·t·4u(|L| + r|u|); products, sines and the
+        pairwise summation by 40u·p·t|L|. All are t times one number.
         """
         mass, _ = self.tilted(theta)
         half = np.multiply.outer(0.5 * t, self.log_w)
@@ -202,7 +204,9 @@ class Line:
 
         size = np.abs(self.log_w)
         rounding = self._exponent_rounding(self.direction.power(theta))
-        slope = 2.0 * rounding * size + UNIT_ROUNDOFF * (44.0 * size + 4.0 * self._posterior * np.abs(self._u))
+        slope = 2.0 * rounding * size + UNIT_ROUNDOFF * (
+            44.0 * size + 4.0 * self._posterior * np.abs(self._u)
+        )
         error = t * float((mass * slope).sum()) + 4.0 * math.exp(-self.exponent)
         error = np.where(excess < _FLOOR - 1.0, error + math.sqrt(_FLOOR), error)
         return real + 1j * imaginary, error

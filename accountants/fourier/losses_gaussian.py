@@ -77,8 +77,12 @@ class GaussianMixtureLaw:
         """The P-masses beyond; see `LossLaw`."""
         y = self._place(np.array([low, high]))
         weights, shifts = self._components
-        below = math.fsum(w * float(special.ndtr(y[0] - m)) for w, m in zip(weights, shifts, strict=True))
-        above = math.fsum(w * float(special.ndtr(m - y[1])) for w, m in zip(weights, shifts, strict=True))
+        below = math.fsum(
+            w * float(special.ndtr(y[0] - m)) for w, m in zip(weights, shifts, strict=True)
+        )
+        above = math.fsum(
+            w * float(special.ndtr(m - y[1])) for w, m in zip(weights, shifts, strict=True)
+        )
         return Tails(below, above)
 
     def points(self, edges: FloatArray) -> Points:
@@ -163,7 +167,8 @@ class GaussianMixtureLaw:
         spread = np.sum(scaled * exponent_error, axis=0) / total
         size = np.where(
             near,
-            np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0) / (1.0 + np.minimum(x, 0)),
+            np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0)
+            / (1.0 + np.minimum(x, 0)),
             np.abs(top) + 1.0,
         )
         rounding = (16.0 + len(self.weights)) * UNIT * (size + np.abs(log_w))

@@ -1,12 +1,13 @@
 r"""Where to put the contour: the saddle point of the integrand.
 
-On the real axis the integrand's logarithm is K(θ) − θε − log θ − log(1+θ), convex, with its minimum at
-K′(θ) = ε + 1/θ + 1/(1+θ); through that point the integral is least oscillating. Laplace's method there,
+On the real axis the integrand's logarithm is K(θ) − θε − log θ − log(1+θ), convex, with its
+minimum at K′(θ) = ε + 1/θ + 1/(1+θ); through that point the integral is least oscillating.
+Laplace's method there,
 
     log δ ≈ K − θε − log θ − log(1+θ) − ½·log(2π(K″ + 1/θ² + 1/(1+θ)²)),
 
-is what the search below solves for θ when δ is given; the contour engine corrects and certifies it, so
-nothing here needs a bound.
+is what the search below solves for θ when δ is given; the contour engine corrects and certifies
+it, so nothing here needs a bound.
 """
 
 import math
@@ -55,7 +56,9 @@ class Saddle:
     curvature: float
     lines: Sequence[Line]
 
+
 def decay(line: Line, theta: float) -> DecayBound:
+    """The decay bound of one event at a tilt."""
     mass, log_moment = line.tilted(theta)
     centre = float((mass * line.nodes).sum())
     spread = math.sqrt(max(1e-6, float((mass * line.nodes**2).sum()) - centre * centre))

@@ -1,8 +1,8 @@
 """Compositions of plain and Poisson-sampled Gaussians, by the contour engine.
 
-This is the fast path of the Fourier accountant: a few milliseconds for any number of steps. Where the
-contour is no good (few steps, or nearly all mass in one atom) it raises `ContourError`, and the
-accountant turns to the grid engine.
+This is the fast path of the Fourier accountant: a few milliseconds for any number of steps. Where
+the contour is no good (few steps, or nearly all mass in one atom) it raises `ContourError`, and
+the accountant turns to the grid engine.
 """
 
 import math
@@ -16,7 +16,7 @@ from accountants.bounds import Bounds
 from accountants.fourier import contour, invert
 from accountants.fourier.contour import Contour, ContourSum
 from accountants.fourier.line import ADD, REMOVE, ContourError, Direction
-from accountants.fourier.saddle import Saddle, Sampled, SaddleSearch
+from accountants.fourier.saddle import Saddle, SaddleSearch, Sampled
 
 FloatArray = NDArray[np.float64]
 
@@ -99,11 +99,16 @@ def _chernoff_epsilon(composition: Composition, saddle: Saddle, delta: float) ->
     return (total - math.log(delta)) / theta
 
 
+def asked_tolerance(saddle: Saddle, tolerance: float) -> float:
+    """The relative error of δ that makes a relative gap of `tolerance` in ε: d log δ = −θ dε."""
+    scale = saddle.theta * max(saddle.epsilon, 1e-300)
+    return max(_FINEST, min(_COARSEST, 0.2 * tolerance * scale))
+
+
 def _epsilon_in(
     composition: Composition, direction: Direction, saddle: Saddle, delta: float, tolerance: float
 ) -> Bounds:
-    scale = saddle.theta * max(saddle.epsilon, 1e-300)
-    asked = max(_FINEST, min(_COARSEST, 0.2 * tolerance * scale))
+    asked = asked_tolerance(saddle, tolerance)
     best = Bounds(0.0, math.inf)
     for _ in range(1 + _RETRIES):
         line = composition.build(direction, saddle, asked)

@@ -1,5 +1,14 @@
 """The accountants that the contract is run for."""
 
-from accountants import IntervalAccountant, MomentsAccountant, RenyiAccountant
+from accountants import (
+    FourierAccountant,
+    IntervalAccountant,
+    MomentsAccountant,
+    RenyiAccountant,
+)
 
-ACCOUNTANTS: tuple[type[IntervalAccountant], ...] = (MomentsAccountant, RenyiAccountant)
+ACCOUNTANTS: tuple[type[IntervalAccountant], ...] = (
+    MomentsAccountant,
+    RenyiAccountant,
+    FourierAccountant,
+)

@@ -1,0 +1,63 @@
+"""ε after each of many numbers of steps, sharing contours.
+
+A contour's values log φ(t) do not depend on the number of steps, so that one contour serves all
+step counts for which its errors stay small. Going up in steps, each direction keeps its last
+contour until an answer misses the tolerance, and only then builds the next one.
+"""
+
+import numpy as np
+
+from accountants import _validate, atoms
+from accountants.bounds import Bounds
+from accountants.fourier import sampled
+from accountants.fourier.contour import Contour
+from accountants.fourier.line import ADD, REMOVE, ContourError, Direction
+from accountants.fourier.saddle import Sampled
+
+# A new contour is built this much finer than needed, so that it lasts for many step counts.
+_REFINEMENT = 0.05
+
+
+class StepCurve:
+    """Certified ε(δ) of one sampled Gaussian for increasing step counts.
+
+    Args:
+      atom: The step.
+      delta: The target.
+      tolerance: The relative gap to aim for.
+    """
+
+    def __init__(self, atom: atoms.PoissonGaussian, delta: float, tolerance: float) -> None:
+        self._event = Sampled(atom.sampling_rate, atom.noise_multiplier)
+        self._delta = _validate.open_unit("delta", delta)
+        self._tolerance = _validate.open_unit("tolerance", tolerance)
+        self._contours: dict[Direction, tuple[Contour, float]] = {}
+
+    def epsilon_bounds(self, steps: int) -> Bounds | None:
+        """The interval after `steps` steps, or None where contours miss the tolerance."""
+        try:
+            remove, add = (self._in(direction, steps) for direction in (REMOVE, ADD))
+        except ContourError:
+            return None
+        bounds = Bounds(max(remove.lower, add.lower), max(remove.upper, add.upper))
+        return bounds if bounds.gap <= self._tolerance * bounds.upper else None
+
+    def _in(self, direction: Direction, steps: int) -> Bounds:
+        counts = np.array([float(steps)])
+        kept = self._contours.get(direction)
+        if kept is not None:
+            contour, start = kept
+            try:
+                bounds = sampled.epsilon_on(contour.at(counts, 0.0), self._delta, start)
+            except ContourError:
+                bounds = Bounds(0.0, 1.0)
+            if bounds.gap <= self._tolerance * bounds.upper:
+                self._contours[direction] = (contour, bounds.upper)
+                return bounds
+        composition = sampled.Composition([self._event], counts)
+        saddle = composition.search(direction).for_delta(self._delta)
+        asked = sampled.asked_tolerance(saddle, _REFINEMENT * self._tolerance)
+        contour = composition.build(direction, saddle, asked)
+        bounds = sampled.epsilon_on(contour.at(counts, 0.0), self._delta, saddle.epsilon)
+        self._contours[direction] = (contour, bounds.upper)
+        return bounds
