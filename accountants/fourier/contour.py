@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountants.bounds import Bounds
+from accountants.fourier.decay import DecayBound
 from accountants.fourier.line import UNIT_ROUNDOFF, ContourError, Direction, Line
 from accountants.fourier.saddle import Saddle, Sampled, decay
 
@@ -42,8 +43,10 @@ ComplexArray = NDArray[np.complex128]
 _MAX_NODES = 20_000
 _MAX_WORK = 4_000_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
-_TILTS = np.array([0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 1.8])
-_CANDIDATES = ((1.0, 1.0), (0.8, 1.2), (0.6, 1.5), (0.4, 2.0))
+_TILTS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.15, 1.4, 1.8])
+_PENALTIES = (2.0, 1.5, 1.2, 1.1, 1.0)
+# Cancellation in the sum brings the rounding, about this, up to the tolerance.
+_ROUNDING_FLOOR = math.log(1e-14)
 _CHERNOFF_ERROR = 0.01
 
 
@@ -137,6 +140,30 @@ class ContourSum:
         slope = -float((rotated * self.z).real.sum()) / total
         return self.log_moment - self.theta * epsilon + math.log(total), slope
 
+    def root(self, delta: float, start: float) -> float:
+        """About the ε ≥ 0 at which the sum is δ: Newton's method on its logarithm, kept in a bracket."""
+        target = math.log(delta)
+        low, high, epsilon = 0.0, math.inf, max(0.0, start)
+        for _ in range(60):
+            value, slope = self.value_and_slope(epsilon)
+            if value > target:
+                low = epsilon
+            else:
+                high = epsilon
+            if epsilon == 0.0 and value <= target:
+                return 0.0
+            proposal = (
+                epsilon - (value - target) / slope if slope < 0.0 < value - -math.inf else -1.0
+            )
+            if not low < proposal < high:
+                proposal = (
+                    0.5 * (low + high) if high < math.inf else 2.0 * epsilon + 1.0 / self.theta
+                )
+            if abs(proposal - epsilon) <= 1e-14 * epsilon:
+                return epsilon
+            epsilon = proposal
+        return epsilon
+
     def delta_bounds(self, epsilon: float) -> Bounds:
         """A certified interval for δ(ε) in this direction."""
         total = float((self.terms * np.exp(-1j * self.t * epsilon)).real.sum())
@@ -191,13 +218,8 @@ def build(
     moments = np.array([line.tilted(theta)[1] for line in saddle.lines])
     log_size = saddle.log_delta + theta * saddle.epsilon - float(counts @ moments)
     log_size -= 0.5 * mu_squared * theta * (theta + 1.0)
-    candidates = np.geomspace(4.0, 4096.0, 61) / math.sqrt(saddle.variance)
-    log_decay = counts @ np.array([bound.log(candidates) for bound in decays])
-    log_decay = log_decay - 0.5 * mu_squared * candidates**2 - np.log(math.pi * candidates)
-    enough = np.flatnonzero(log_decay < log_size + log_tolerance)
-    if not len(enough):
-        raise ContourError("the characteristic function decays too slowly")
-    nodes = math.ceil(float(candidates[enough[0]]) * period / (2.0 * math.pi)) + 1
+    t_max = _cut_off(decays, counts, mu_squared, saddle.variance, log_size + log_tolerance)
+    nodes = math.ceil(t_max * period / (2.0 * math.pi)) + 1
     if nodes > _MAX_NODES:
         raise ContourError(f"{nodes} nodes")
     t = (2.0 * math.pi / period) * np.arange(nodes, dtype=np.float64)
@@ -206,7 +228,7 @@ def build(
     exponent += math.log(1.0 + 2.0 * len(events))
     rows, errors, log_moments, moment_errors = [], [], [], []
     for event in events:
-        line = Line(*event, direction, theta, float(t[-1]), exponent)
+        line = Line(*event, direction, theta, float(t[-1]), exponent, refine=True)
         if line.size * nodes > _MAX_WORK:
             raise ContourError(f"{line.size} x {nodes} nodes")
         log_phi, error = line.characteristic(theta, t)
@@ -228,6 +250,25 @@ def build(
     )
 
 
+def _cut_off(
+    decays: Sequence[DecayBound],
+    counts: FloatArray,
+    mu_squared: float,
+    variance: float,
+    log_target: float,
+) -> float:
+    """About the least t at which what is cut off is below e^{log_target}."""
+    # In units of 1/sd: some 8 for a nearly Gaussian loss, more where a few large losses make the sd.
+    for low, high in ((4.0, 400.0), (400.0, 4e4), (4e4, 4e6)):
+        t = np.geomspace(low, high, 41) / math.sqrt(variance)
+        log_tail = counts @ np.array([bound.log(t) for bound in decays])
+        log_tail = log_tail - 0.5 * mu_squared * t * t - np.log(math.pi * t)
+        enough = np.flatnonzero(log_tail < log_target)
+        if len(enough):
+            return float(t[enough[0]])
+    raise ContourError("the characteristic function decays too slowly")
+
+
 def _tilt_and_period(
     counts: FloatArray,
     mu_squared: float,
@@ -241,23 +282,20 @@ def _tilt_and_period(
     a smaller θ leaves the Chernoff bound room, for a little cancellation in the sum.
     """
     log_floor = saddle.log_delta + log_tolerance - 1.0
-    best = (saddle.theta, math.inf)
-    for factor, penalty in _CANDIDATES:
-        theta = saddle.theta * factor
-        left = -log_floor / theta
+    excesses = []
+    for tilt, values in chernoff:
+        total = float(counts @ values) + 0.5 * mu_squared * tilt * (tilt + 1.0)
+        excesses.append((tilt, total - tilt * saddle.epsilon - saddle.log_delta))
+    chosen, cost = (saddle.theta, math.inf), math.inf
+    for (theta, amplitude), penalty in zip(excesses, _PENALTIES, strict=False):
         right = min(
-            (
-                float(counts @ values)
-                + 0.5 * mu_squared * tilt * (tilt + 1.0)
-                - tilt * saddle.epsilon
-                - log_floor
-            )
-            / (tilt - theta)
-            for tilt, values in chernoff
+            (excess - log_tolerance + 1.0) / (tilt - theta)
+            for tilt, excess in excesses
             if tilt > theta
         )
-        period = max(left, right)
-        if period * penalty < best[1]:
-            best = (theta, period * penalty)
-            chosen = (theta, period)
+        period = max(-log_floor / theta, right)
+        lost = max(0.0, amplitude + _ROUNDING_FLOOR - log_tolerance)
+        expense = math.log(period * penalty) + lost
+        if expense < cost:
+            chosen, cost = (theta, period), expense
     return chosen

@@ -15,14 +15,24 @@ step η is off by at most (Trefethen & Weideman 2014, Theorem 5.1), relative to 
 
     2·exp(d²/2 + |t|·d/σ + min(s,0)·log cos(d/2σ)) / (e^{2πd/η} − 1),    for every 0 < d < πσ.
 
-The nodes stop at a distance R beyond the places min(s,0)/σ and max(s,1)/σ between which the tilted
-mass lies; there the integrand has fallen by e^{−R²/2} (see `accountants.subsampled_gaussian`).
+**A refined bound.** The factor e^{|t|d/σ} is that of the largest losses. For small q and large t nearly
+all mass has a small loss, and arg w(y+id) is at most q·e^u·sin(d/σ)/(1−q+q·e^u·cos(d/σ)), far below
+d/σ. Cutting the line at an end Y, half-way between nodes, adds vertical segments of length d there,
+with |f(Y+iv)| ≤ f(Y)·e^{d²/2 + |t|·arg w(Y+id)} and |1/(1+e^{2πv/η})| ≤ 1 (residue theorem), and the
+mass beyond; between the ends the maximum may be replaced by the mean of e^{|t|·arg w(y+id)} under the
+tilted law. Mean, mass and density are bounded on a coarse grid of step h (the `guide`): the exponent
+rises in y, and the log-density has second derivative ≥ −1, so that inside a cell the density is at
+most e^{h²/8} times the larger of its end values; this gives 2·e^{h²/8}·Σ p_j·e^{…(y_j + h)}. Likewise |w(y+id)|² = w²·(1 − 2r(1−r)(1−cos(d/σ))) with r = q·e^u/w.
+
+The nodes stop at a distance R beyond the places (`Line._places`) between which the tilted mass lies;
+there the integrand has fallen by e^{−R²/2}.
 `Line` takes an `exponent` E and keeps each of the two errors below e^{−E}.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +46,10 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # Strip widths tried, in units of σ; the strip itself ends at π.
 _STRIP_WIDTHS = np.array([0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 2.5, 2.9])
 _MAX_SIZE = 200_000
+# Lines with fewer nodes than this are not worth a refined bound.
+_REFINE_ABOVE = 300
+# How much further down than the line its guide follows the tilted density.
+_GUIDE_REACH = 150.0
 _FLOOR = 4e-16
 # expm1 overflows beyond 709.
 _EXP_LIMIT = 700.0
@@ -59,6 +73,14 @@ class Direction:
 REMOVE, ADD = Direction(+1), Direction(-1)
 
 
+class Strip(NamedTuple):
+    """A trapezoid step, and the range of y that it must cover."""
+
+    step: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class Line:
     """One atom in one direction on a grid of y, good for tilts up to `theta_max`.
@@ -70,6 +92,8 @@ class Line:
       theta_max: The largest tilt that will be asked for.
       t_max: The largest frequency that will be asked for.
       exponent: E: quadrature and truncation are each off by at most e^{−E}, relative to M(θ).
+      refine: Whether to look for a wider step with the refined bound below; the line is then good
+        for the tilt `theta_max` only.
     """
 
     sampling_rate: float
@@ -78,27 +102,86 @@ class Line:
     theta_max: float
     t_max: float
     exponent: float
+    refine: bool = False
 
     @cached_property
-    def _strip(self) -> tuple[float, float]:
-        """The step η and the strip width d for which the error bound is e^{−E} at t_max."""
-        sigma = self.noise_multiplier
-        widest = math.sqrt(2.0 * self.exponent)
-        d = np.minimum(widest, sigma * _STRIP_WIDTHS)
-        secant = min(self.direction.power(self.theta_max), 0.0) * np.log(np.cos(d / (2.0 * sigma)))
+    def _strip(self) -> Strip:
+        """The widest step whose error bound is e^{−E} at t_max."""
+        sigma, power = self.noise_multiplier, self.direction.power(self.theta_max)
+        reach = math.sqrt(2.0 * self.exponent)
+        d = np.minimum(reach, sigma * _STRIP_WIDTHS)
+        secant = min(power, 0.0) * np.log(np.cos(d / (2.0 * sigma)))
         needed = self.exponent + 1.0 + 0.5 * d * d + self.t_max * d / sigma + secant
         steps = 2.0 * math.pi * d / needed
-        best = int(np.argmax(steps))
-        return float(steps[best]), float(d[best])
+        low, high = (
+            place + side * reach for place, side in zip(self._places(), (-1, 1), strict=True)
+        )
+        crude = Strip(float(steps.max()), low, high)
+        if not self.refine or (high - low) / crude.step < _REFINE_ABOVE:
+            return crude
+        guide = replace(self, t_max=0.0, exponent=self.exponent + _GUIDE_REACH, refine=False)
+        refined = (self._refined_strip(guide, float(width)) for width in d)
+        return max((crude, *(s for s in refined if s is not None)), key=lambda strip: strip.step)
+
+    def _places(self) -> tuple[float, float]:
+        """Points beyond which the tilted log-density falls at least as fast as −(distance)²/2.
+
+        Its slope is −y + s·r(y)/σ with r = q·e^u/w rising from 0 to 1: negative beyond max(s,0)/σ, and
+        for s < 0 positive below s·r(0)/σ, where r(y) < r(0). The line s·x needs max(s, 1).
+        """
+        power, scale = self.direction.power(self.theta_max), 1.0 / self.noise_multiplier
+        odds = self.sampling_rate * math.exp(-0.5 * scale * scale)
+        at_zero = odds / (1.0 - self.sampling_rate + odds)
+        return min(power, 0.0) * at_zero * scale, max(power, 1.0) * scale
+
+    def _refined_strip(self, guide: "Line", d: float) -> "Strip | None":
+        """The strip of width d with the mean of e^{t·arg w} in place of its maximum."""
+        angle, guide_step = d / self.noise_multiplier, guide._strip.step
+        if angle >= 1.5:
+            return None
+        sine, cosine = math.sin(angle), math.cos(angle)
+        power = self.direction.power(self.theta_max)
+
+        def growth(y: FloatArray) -> FloatArray:
+            """A bound of log(|f(y+id)|/f(y)) − d²/2, increasing in y."""
+            scale = 1.0 / self.noise_multiplier
+            log_odds = scale * (y - 0.5 * scale) + math.log(self.sampling_rate)
+            odds = np.exp(np.minimum(log_odds - math.log1p(-self.sampling_rate), _EXP_LIMIT))
+            argument = np.minimum(angle, odds * sine / (1.0 + odds * cosine))
+            ratio = 1.0 - 2.0 * (1.0 - cosine) * odds / (1.0 + odds)
+            shrinkage = np.log(np.maximum(ratio, 0.5 * (1.0 + cosine)))
+            result: FloatArray = self.t_max * argument + 0.5 * min(power, 0.0) * shrinkage
+            return result
+
+        exponents = power * guide.log_w + guide._log_base
+        log_mass = exponents - guide.tilted(self.theta_max)[1]
+        grown = growth(guide.nodes + guide_step)
+        bump = guide_step**2 / 8.0
+        # At an end, a vertical segment and all mass beyond must be below e^{−E}.
+        segment = log_mass - math.log(guide_step) + grown + 0.5 * d * d + math.log1p(2.0 * d)
+        segment = np.maximum(segment[1:], segment[:-1]) + bump
+        mass = np.exp(log_mass)
+        beyond = np.maximum(np.cumsum(mass[::-1])[::-1][:-1], 1e-300)
+        before = np.maximum(np.cumsum(mass)[1:], 1e-300)
+        quiet = segment < -self.exponent - 2.0
+        settled = -self.exponent - 2.0 - math.log(2.0) - bump
+        mode = int(np.argmax(log_mass))
+        right = np.flatnonzero(quiet & (np.log(beyond) < settled) & (np.arange(len(quiet)) > mode))
+        left = np.flatnonzero(quiet & (np.log(before) < settled) & (np.arange(len(quiet)) < mode))
+        if not len(right) or not len(left):
+            return None
+        first, last = int(left[-1]), int(right[0])
+        inside = slice(first, last + 2)
+        mean = float(np.logaddexp.reduce(log_mass[inside] + grown[inside])) + math.log(2.0) + bump
+        needed = self.exponent + 1.0 + 0.5 * d * d + mean
+        return Strip(
+            2.0 * math.pi * d / needed, float(guide.nodes[first]), float(guide.nodes[last + 1])
+        )
 
     def _ends(self) -> tuple[int, int]:
         """The first and the last node, in steps."""
-        step = self._strip[0]
-        scale = 1.0 / self.noise_multiplier
-        reach = math.sqrt(2.0 * self.exponent)
-        power = self.direction.power(self.theta_max)
-        low, high = min(power, 0.0) * scale - reach, max(power, 1.0) * scale + reach
-        return math.floor(low / step), math.ceil(high / step)
+        strip = self._strip
+        return math.floor(strip.low / strip.step), math.ceil(strip.high / strip.step)
 
     @property
     def size(self) -> int:
@@ -112,7 +195,7 @@ class Line:
         if self.size > _MAX_SIZE:
             raise ContourError(f"{self.size} nodes in y")
         first, last = self._ends()
-        return self._strip[0] * np.arange(first, last + 1, dtype=np.float64)
+        return self._strip.step * np.arange(first, last + 1, dtype=np.float64)
 
     @cached_property
     def _u(self) -> FloatArray:
@@ -130,7 +213,7 @@ class Line:
 
     @cached_property
     def _log_base(self) -> FloatArray:
-        return -0.5 * self.nodes**2 + (math.log(self._strip[0]) - _LOG_SQRT_2PI)
+        return -0.5 * self.nodes**2 + (math.log(self._strip.step) - _LOG_SQRT_2PI)
 
     def tilted(self, theta: float) -> tuple[FloatArray, float]:
         """The tilted probabilities of the nodes, and log M(θ) with an absolute error of ~1e-14."""

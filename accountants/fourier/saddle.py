@@ -60,8 +60,11 @@ class Saddle:
 def decay(line: Line, theta: float) -> DecayBound:
     """The decay bound of one event at a tilt."""
     mass, log_moment = line.tilted(theta)
-    centre = float((mass * line.nodes).sum())
-    spread = math.sqrt(max(1e-6, float((mass * line.nodes**2).sum()) - centre * centre))
+    mode = float(line.nodes[int(np.argmax(mass))])
+    near = np.abs(line.nodes - mode) < 6.0
+    weight = mass[near] / mass[near].sum()
+    centre = float((weight * line.nodes[near]).sum())
+    spread = math.sqrt(float((weight * (line.nodes[near] - centre) ** 2).sum()))
     return DecayBound(
         line.sampling_rate, line.noise_multiplier, line.direction, theta, log_moment, centre, spread
     )

@@ -7,7 +7,7 @@ the accountant turns to the grid engine.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,16 +108,26 @@ def asked_tolerance(saddle: Saddle, tolerance: float) -> float:
 def _epsilon_in(
     composition: Composition, direction: Direction, saddle: Saddle, delta: float, tolerance: float
 ) -> Bounds:
-    asked = asked_tolerance(saddle, tolerance)
     best = Bounds(0.0, math.inf)
-    for _ in range(1 + _RETRIES):
-        line = composition.build(direction, saddle, asked)
-        total = line.at(composition.counts, composition.mu_squared)
-        bounds = epsilon_on(total, delta, saddle.epsilon)
+    for attempt in range(1 + _RETRIES):
+        asked = asked_tolerance(saddle, tolerance * 0.01**attempt)
+        try:
+            total = composition.build(direction, saddle, asked).at(
+                composition.counts, composition.mu_squared
+            )
+            bounds = epsilon_on(total, delta, saddle.epsilon)
+        except ContourError:
+            if best.upper == math.inf:
+                raise
+            break
         best = Bounds(max(best.lower, bounds.lower), min(best.upper, bounds.upper))
         if best.gap <= tolerance * best.upper or asked == _FINEST:
             break
-        asked = max(_FINEST, asked / 100.0)
+        # Laplace's method may have misplaced the saddle: go where the sum says that ε is.
+        found = total.root(delta, saddle.epsilon)
+        saddle = replace(
+            composition.search(direction).for_epsilon(found), log_delta=math.log(delta)
+        )
     return best
 
 
@@ -127,17 +137,11 @@ def epsilon_on(total: ContourSum, delta: float, start: float) -> Bounds:
     Raises:
       ContourError: The contour's error is larger than δ.
     """
-    log_delta = math.log(delta)
-    epsilon, slope = start, -total.theta
-    for _ in range(30):
-        value, slope = total.value_and_slope(epsilon)
-        if not math.isfinite(value) or slope >= 0.0:
-            raise ContourError("the sum is not positive near the saddle point")
-        step = (value - log_delta) / slope
-        epsilon -= step
-        if abs(step) <= 1e-14 * abs(epsilon) or epsilon <= 0.0:
-            break
+    epsilon = total.root(delta, start)
+    slope = -total.value_and_slope(epsilon)[1]
     try:
-        return invert.epsilon_bounds(total.delta_bounds, delta, epsilon, -slope)
+        return invert.epsilon_bounds(
+            total.delta_bounds, delta, epsilon, max(slope, 1e-3 * total.theta)
+        )
     except invert.InversionError as reason:
         raise ContourError(str(reason)) from reason
