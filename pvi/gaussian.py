@@ -1,4 +1,4 @@
-"""Mean-field Gaussians in natural parameters, the one family in which factors and posteriors live."""
+"""Mean-field Gaussians in natural parameters: the family of all factors and posteriors."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,13 @@ class ImproperGaussianError(ValueError):
         round: the round in which it happened, if known.
     """
 
-    def __init__(self, message: str, *, client: int | None = None, round: int | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        message: str,
+        *,
+        client: int | None = None,
+        round: int | None = None,  # noqa: A002
+    ) -> None:
         place = [
             f"{name} {value}"
             for name, value in (("client", client), ("round", round))
@@ -130,7 +136,7 @@ class MeanFieldGaussian:
             where = tuple(int(i) for i in bad[0])
             raise ImproperGaussianError(
                 f"precision{list(where)} is {self.precision[where]:.6g} "
-                f"({len(bad)} of {self.precision.size} entries are not above 0): not a distribution",
+                f"({len(bad)} of {self.precision.size} are not above 0): not a distribution",
                 client=client,
                 round=round,
             )
@@ -175,7 +181,7 @@ class MeanFieldGaussian:
         return self * (new / self) ** damping
 
     def log_partition(self) -> FloatArray:
-        """log ∫ exp(η·θ − ½ θ·Λθ) dθ, shape (...)."""
+        """Log ∫ exp(η·θ − ½ θ·Λθ) dθ, shape (...)."""
         precision = self.require_proper().precision
         terms = self.natural_mean**2 / precision - np.log(precision) + _LOG_TWO_PI
         return np.asarray(0.5 * terms.sum(axis=-1))
@@ -198,7 +204,9 @@ class MeanFieldGaussian:
         two cancel, so they are taken as −u/(1+u) + log1p(u) with u = r − 1 from the difference of
         the precisions: accurate to about u²·1e-16, not 1e-16.
         """
-        ratio = (self.require_proper().precision - other.precision) / other.require_proper().precision
+        ratio = (
+            self.require_proper().precision - other.precision
+        ) / other.require_proper().precision
         spread = _log1p_minus_fraction(np.asarray(ratio))
         shift = other.precision * (self.mean - other.mean) ** 2
         return np.asarray(0.5 * (spread + shift).sum(axis=-1))

@@ -6,7 +6,7 @@ Narrow margins (s < 2.2) use Gauss–Hermite on u = a + s z. Its accuracy falls 
 poles of f lie only π/s from the axis in units of z. Wide margins turn the integral round: σ(u)σ(−u)
 is the density of the logistic distribution, so with L ~ Logistic(0, 1)
 
-    E f″ = −E_L[N(L; a, s²)],   E f′ = E_L[Φ((L − a)/s)],   E f = −s E_L[yΦ(y) + φ(y)], y = (L − a)/s,
+    E f″ = −E_L[φ(y)]/s,   E f′ = E_L[Φ(y)],   E f = −s E_L[yΦ(y) + φ(y)],   y = (L − a)/s,
 
 whose integrands are entire and flatten as s grows. The Gauss rule of the logistic weight comes from
 its orthogonal polynomials (continuous Hahn, Koekoek, Lesky, Swarttouw 2010, section 9.4, at ½),

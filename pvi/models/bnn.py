@@ -58,9 +58,7 @@ class BayesianNeuralNetwork:
         over_records = vmap(self._objective, in_dims=(None, None, 0, 0))
         return self._map(over_records, q, shard, rng)
 
-    def gradients(
-        self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator
-    ) -> FloatArray:
+    def gradients(self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator) -> FloatArray:
         """Gives each record's gradient by mean and log-variance, shape (..., n, 2d)."""
         over_records = vmap(grad(self._objective), in_dims=(None, None, 0, 0))
         return self._map(over_records, q, shard, rng)
@@ -102,7 +100,7 @@ class BayesianNeuralNetwork:
     def _objective(
         self, parameters: torch.Tensor, noise: torch.Tensor, row: torch.Tensor, target: torch.Tensor
     ) -> torch.Tensor:
-        mean, log_variance = parameters.split(self.dimension)
+        mean, log_variance = parameters[: self.dimension], parameters[self.dimension :]
         theta = mean + torch.exp(0.5 * log_variance) * noise
         return vmap(self._log_likelihood, in_dims=(0, None, None))(theta, row, target).mean()
 

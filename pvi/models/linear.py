@@ -56,9 +56,7 @@ class LinearRegression:
         by_mean = residual[..., None] * shard.inputs
         by_log_variance = -0.5 * shard.inputs**2 * q.variance[..., None, :]
         by_mean, by_log_variance = np.broadcast_arrays(by_mean, by_log_variance)
-        return np.asarray(
-            np.concatenate([by_mean, by_log_variance], axis=-1) / self.noise_std**2
-        )
+        return np.asarray(np.concatenate([by_mean, by_log_variance], axis=-1) / self.noise_std**2)
 
     def optimum(
         self, cavity: MeanFieldGaussian, shard: Shard, temperature: float = 1.0
@@ -97,7 +95,8 @@ class LinearRegression:
         precision = shard.gram / self.noise_std**2 + _diagonal(prior.precision)
         covariance = np.linalg.inv(precision)
         target = prior.natural_mean + shard.moment / self.noise_std**2
-        return np.linalg.solve(precision, target[..., None])[..., 0], covariance
+        mean = np.linalg.solve(precision, target[..., None])[..., 0]
+        return np.asarray(mean), np.asarray(covariance)
 
     def log_likelihood(self, weights: FloatArray, shard: Shard) -> FloatArray:
         """Gives log p(y | x, weights) of each record, shape (..., n)."""

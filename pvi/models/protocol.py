@@ -24,9 +24,7 @@ class Model(Protocol):
         """Gives E_q[log p(target | input, θ)] of each record, shape (..., n)."""
         ...
 
-    def gradients(
-        self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator
-    ) -> FloatArray:
+    def gradients(self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator) -> FloatArray:
         """Gives each record's gradient of the above by q's mean and log-variance, (..., n, 2d).
 
         The first d entries are the derivatives by the mean, the last d those by the log-variance.
