@@ -27,7 +27,7 @@ class Alteration(NamedTuple):
     Attributes:
         sent: the change that goes to the server.
         kept: the change of the client's factor upon commit; None means the same. Where it differs
-            from `sent`, the posterior ceases to be the prior times the factors: the caller's choice.
+            from `sent`, the posterior is not the prior times the factors: the caller's choice.
     """
 
     sent: MeanFieldGaussian

@@ -10,8 +10,8 @@ again any number of times. So any message may be lost, delayed, repeated or over
   been applied already, and the client follows that answer.
 
 At every moment: posterior = prior · Π committed factors · Π updates applied but not yet committed
-by their clients (· whatever the server's own `alter` hook added). Once every client has heard of its
-last update, the third term is 1.
+by their clients (· whatever the server's own `alter` hook added). Once every client has heard of
+its last update, the third term is 1.
 """
 
 from dataclasses import dataclass
