@@ -3,8 +3,8 @@
 The Workshop compares PVI with a global VI in which clients report at rates ∝ 1/N_m and the gradient
 of a report is scaled as if it spoke for all data. That optimises another objective: the records of
 client m weigh p_m/N_m instead of 1/N each. `ClientSampling(weighted=False)` is that rule, kept
-because Table 5's figures rest on it; `weighted=True` corrects it by importance weights and `RecordSampling`
-has no such problem to begin with.
+because Table 5's figures rest on it; `weighted=True` corrects it by importance weights and
+`RecordSampling` has no such problem to begin with.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,8 +19,8 @@ class LogisticRegression:
     Under q the margin u = t w·x is Gaussian with mean t μ·x and variance Σ x²v, so an expectation
     is a one-dimensional integral: no Monte Carlo noise. Gauss–Hermite serves narrow margins, a
     Gauss rule of the logistic weight wide ones (`pvi.models._quadrature`). With 32 nodes the
-    expected log-likelihood is within 3e-7 and its derivatives by mean and log-variance are within 1e-5 for
-    any margin variance; with 64 nodes within 1e-9 and 1e-7 (tested against mpmath).
+    expected log-likelihood is within 3e-7 and its derivatives by mean and log-variance are within
+    1e-5 for any margin variance; with 64 nodes within 1e-9 and 1e-7 (tested against mpmath).
 
     Attributes:
         dimension: the number of columns of the inputs.
