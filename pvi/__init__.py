@@ -7,19 +7,22 @@ torch; nothing imported here does.
 """
 
 from pvi.baselines import (
+    AlterWeights,
     AveragingResult,
     ClientSampling,
+    DataSampling,
     RecordSampling,
     committee,
     federated_averaging,
     global_vi,
 )
 from pvi.checkpoint import restore, save
-from pvi.client import Alteration, Client
+from pvi.client import Alteration, AlterUpdate, Client
 from pvi.energy import elbo, elbo_gradient, local_energy
-from pvi.federation import Federation, History, Progress, Report, RoundEvent
+from pvi.federation import Callback, Federation, History, Progress, Report, RoundEvent
 from pvi.gaussian import ImproperGaussianError, MeanFieldGaussian
 from pvi.local import (
+    Aggregate,
     Context,
     ExactSolver,
     GradientSolver,
@@ -36,7 +39,7 @@ from pvi.messages import (
     Update,
     Withdrawal,
 )
-from pvi.minibatch import Batch, FixedSizeSampling, FullBatch, PoissonSampling
+from pvi.minibatch import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
 from pvi.models import (
     ExactModel,
     LinearRegression,
@@ -45,24 +48,31 @@ from pvi.models import (
     PointModel,
     kl_to_full,
 )
-from pvi.rules import SGD, Adagrad, Adam
-from pvi.schedule import Asynchronous, Sequential, Synchronous
-from pvi.server import Server, ServerContext, reset_factors
+from pvi.rules import SGD, Adagrad, Adam, Rule, State
+from pvi.schedule import Asynchronous, Schedule, Sequential, Synchronous
+from pvi.server import AlterTotal, Server, ServerContext, reset_factors
 from pvi.shard import Shard
-from pvi.strategy import LocalAveraging, VirtualClients, WholeShard, Wish
+from pvi.strategy import AlterPart, LocalAveraging, Strategy, VirtualClients, WholeShard, Wish
 
 __all__ = [
     "SGD",
     "Acknowledgement",
     "Adagrad",
     "Adam",
+    "Aggregate",
+    "AlterPart",
+    "AlterTotal",
+    "AlterUpdate",
+    "AlterWeights",
     "Alteration",
     "Asynchronous",
     "AveragingResult",
     "Batch",
+    "Callback",
     "Client",
     "ClientSampling",
     "Context",
+    "DataSampling",
     "ExactModel",
     "ExactSolver",
     "Federation",
@@ -85,13 +95,18 @@ __all__ = [
     "RecordSampling",
     "Report",
     "RoundEvent",
+    "Rule",
+    "Sampler",
+    "Schedule",
     "Sequential",
     "Server",
     "ServerContext",
     "Shard",
     "Snapshot",
     "StaleSnapshotError",
+    "State",
     "StepContext",
+    "Strategy",
     "Synchronous",
     "Update",
     "VirtualClients",

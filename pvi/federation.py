@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TextIO, TypeAlias
+from typing import Literal, TextIO, TypeAlias
 
 import numpy as np
 
@@ -115,6 +115,7 @@ class Federation:
         schedule: who updates when.
         rng: all randomness of the run, in order of use.
         alter: the server's `alter` hook.
+        on_improper: whether updates that would make the posterior improper `raise` or are refused.
         record: keep every round's posterior in the history.
 
     Example:
@@ -139,12 +140,13 @@ class Federation:
         *,
         rng: np.random.Generator,
         alter: AlterTotal | None = None,
+        on_improper: Literal["raise", "refuse"] = "raise",
         record: bool = True,
     ) -> None:
         numbers = [client.number for client in clients]
         if not clients or numbers != list(range(len(clients))):
             raise ValueError(f"clients are numbered {numbers}; they must be 0, 1, 2, … in order")
-        self.server = Server(prior, len(clients), alter=alter)
+        self.server = Server(prior, len(clients), alter=alter, on_improper=on_improper)
         for client in clients:
             self.server.posterior = self.server.posterior * client.factor
         self.server.posterior.require_proper(round=0)
@@ -236,7 +238,7 @@ class Federation:
         for client, answer in zip(group, answers, strict=True):
             assert answer is not None
             self.clients[client].acknowledge(answer)
-            self.updates += 1
+            self.updates += answer.applied
             if self.schedule.stale:
                 self.held[client] = self.server.snapshot(client)
 

@@ -58,7 +58,9 @@ def partitioned_problems(draw):
     clients = draw(st.integers(1, 5))
     cuts = sorted(
         draw(
-            st.lists(st.integers(1, size - 1), min_size=clients - 1, max_size=clients - 1, unique=True)
+            st.lists(
+                st.integers(1, size - 1), min_size=clients - 1, max_size=clients - 1, unique=True
+            )
         )
     )
     order = draw(st.permutations(range(clients)))
@@ -108,7 +110,7 @@ PRIOR = MeanFieldGaussian.from_mean_variance([0.3, -0.2], [1.0, 2.0])
 
 def logistic_shards():
     rng = np.random.default_rng(11)
-    inputs = rng.normal(size=(40, 2)) + [0.5, 0.0]
+    inputs = rng.normal(size=(40, 2)) + np.array([0.5, 0.0])
     targets = np.where(rng.random(40) < 1 / (1 + np.exp(-inputs @ [1.5, -1.0])), 1.0, -1.0)
     order = np.argsort(inputs[:, 0])  # clients that differ
     return cut(Shard(inputs=inputs, targets=targets), order, [6, 25])

@@ -206,7 +206,7 @@ def test_the_machine_convicts_flawed_parts(part, flawed):
 def linear_shards(rng, sizes):
     shards = []
     for size in sizes:
-        inputs = rng.normal(size=(size, 2)) + [1.0, 0.5]
+        inputs = rng.normal(size=(size, 2)) + np.array([1.0, 0.5])
         shards.append(Shard(inputs=inputs, targets=inputs @ [1.0, -1.0] + rng.normal(size=size)))
     return shards
 
