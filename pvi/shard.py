@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from pvi._validate import FloatArray, finite_array
 
@@ -35,6 +36,20 @@ class Shard:
             )
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "targets", targets)
+
+    @classmethod
+    def from_classes(cls, inputs: npt.ArrayLike, classes: npt.ArrayLike) -> Self:
+        """Gives a shard for the binary classifiers: class 0 becomes −1 and class 1 becomes +1.
+
+        Example:
+            >>> Shard.from_classes([[0.5], [0.1]], [0, 1]).targets
+            array([-1.,  1.])
+        """
+        labels = finite_array("classes", classes, min_ndim=1)
+        if not np.isin(labels, (0.0, 1.0)).all():
+            bad = labels[~np.isin(labels, (0.0, 1.0))].flat[0]
+            raise ValueError(f"classes contain {bad}; they must be 0 and 1")
+        return cls(inputs=finite_array("inputs", inputs, min_ndim=2), targets=2.0 * labels - 1.0)
 
     @property
     def size(self) -> int:

@@ -62,5 +62,7 @@ def test_bad_shards_are_refused():
         shard().partition(6)
     with pytest.raises(ValueError, match="at least 2 axes"):
         Shard(inputs=np.zeros(2), targets=np.zeros(2))
+    with pytest.raises(ValueError, match=r"classes contain -1\.0"):
+        Shard.from_classes(np.zeros((2, 1)), [-1, 1])
     with pytest.raises(ValueError, match="empty"):
         Shard.concatenate([])
