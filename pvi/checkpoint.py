@@ -25,7 +25,7 @@ def save(path: str | os.PathLike[str], federation: Federation) -> None:
     """Writes the federation's state; an interrupted write leaves an older file as it was."""
     server = federation.server
     history = federation.history
-    arrays: dict[str, FloatArray] = {
+    arrays: dict[str, Any] = {
         "prior": server.prior.vector,
         "posterior": server.posterior.vector,
         "offset": server.offset.vector,
@@ -55,7 +55,7 @@ def save(path: str | os.PathLike[str], federation: Federation) -> None:
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     with partial.open("wb") as file:
-        np.savez(file, meta=np.array(json.dumps(meta, default=_plain)), **arrays)  # type: ignore[arg-type]
+        np.savez(file, meta=np.array(json.dumps(meta, default=_plain)), **arrays)
     partial.replace(target)
 
 
@@ -99,7 +99,7 @@ def restore(path: str | os.PathLike[str], federation: Federation) -> None:
         _unpack_client(client, fields, arrays)
 
 
-def _pack_client(client: Client, arrays: dict[str, FloatArray]) -> dict[str, Any]:
+def _pack_client(client: Client, arrays: dict[str, Any]) -> dict[str, Any]:
     start = f"client/{client.number}"
     arrays[f"{start}/factor"] = client.factor.vector
     arrays.update({f"{start}/state/{name}": value for name, value in client.state.items()})

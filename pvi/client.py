@@ -71,7 +71,7 @@ class Client:
         self.number = at_least("number", number, 0)
         self.strategy = strategy
         self.damping = positive("damping", damping, upper=1.0)
-        self.factor = factor or MeanFieldGaussian.unit(strategy.model.dimension)
+        self.factor = MeanFieldGaussian.unit(strategy.model.dimension) if factor is None else factor
         self.alter = alter
         self.state: State = {}
         self.sequence = 0

@@ -8,7 +8,7 @@ from typing import Literal, TextIO, TypeAlias
 
 import numpy as np
 
-from pvi._validate import FloatArray, at_least, generator
+from pvi._validate import FloatArray, IntArray, at_least, generator
 from pvi.client import Client
 from pvi.gaussian import MeanFieldGaussian
 from pvi.messages import Snapshot
@@ -23,6 +23,7 @@ class RoundEvent:
     Attributes:
         round: the number of the round, from 1.
         last_round: the round at which this call of `run` ends at the latest.
+        finished: whether this was the last round of the call.
         posterior: q after the round.
         clients: who updated, in order.
         change: the largest |Δλ| / (1 + |λ|) over natural parameters and repetitions.
@@ -31,6 +32,7 @@ class RoundEvent:
 
     round: int
     last_round: int
+    finished: bool
     posterior: MeanFieldGaussian
     clients: tuple[int, ...]
     change: float
@@ -51,10 +53,10 @@ class History:
         updates: updates applied up to then (one message each way per update), shape (r,).
     """
 
-    round: FloatArray
+    round: IntArray
     posterior: FloatArray
     change: FloatArray
-    updates: FloatArray
+    updates: IntArray
 
     def gaussian(self, index: int) -> MeanFieldGaussian:
         """Gives the posterior of entry `index`."""
@@ -95,10 +97,9 @@ class Progress:
 
     def __call__(self, event: RoundEvent) -> None:
         """Writes the line."""
-        done = event.round == event.last_round
-        if done or event.seconds - self._last >= self.interval:
+        if event.finished or event.seconds - self._last >= self.interval:
             self._last = event.seconds
-            end = "\n" if done else "\r"
+            end = "\n" if event.finished else "\r"
             self.stream.write(
                 f"round {event.round}/{event.last_round}  change {event.change:.2e}  "
                 f"{event.seconds:.1f} s{end}"
@@ -167,14 +168,14 @@ class Federation:
     def history(self) -> History:
         """All recorded rounds so far, also after a run that ended with an error."""
         if not self._entries:
-            none = np.zeros(0)
-            return History(round=none, posterior=none, change=none, updates=none)
+            none, count = np.zeros(0), np.zeros(0, dtype=np.int64)
+            return History(round=count, posterior=none, change=none, updates=count)
         rounds, posteriors, changes, updates = zip(*self._entries, strict=True)
         return History(
-            round=np.array(rounds, dtype=np.float64),
+            round=np.array(rounds, dtype=np.int64),
             posterior=np.stack(np.broadcast_arrays(*posteriors)),
             change=np.array(changes),
-            updates=np.array(updates, dtype=np.float64),
+            updates=np.array(updates, dtype=np.int64),
         )
 
     @history.setter
@@ -209,6 +210,7 @@ class Federation:
             event = RoundEvent(
                 round=self.server.round,
                 last_round=last_round,
+                finished=converged or made == rounds,
                 posterior=self.posterior,
                 clients=tuple(client for group in groups for client in group),
                 change=change,

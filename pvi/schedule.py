@@ -31,7 +31,6 @@ class Sequential:
     Attributes:
         order: the order of visits; 0, 1, 2, … if not given.
         shuffle: visits in an order drawn anew for each round.
-        stale: always False.
     """
 
     order: tuple[int, ...] | None = None
@@ -71,7 +70,7 @@ class Asynchronous:
     """Clients report on their own, each at its own rate (Workshop section 3: rates ∝ 1/N_m).
 
     The next to report is client m with probability rates[m] / Σ rates: what independent
-    exponential clocks give.
+    exponential clocks give. All repetitions of a batched run share one order of reports.
 
     Attributes:
         rates: one positive number per client.

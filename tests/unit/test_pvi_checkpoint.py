@@ -93,7 +93,7 @@ def test_the_file_holds_plain_arrays_only(tmp_path):
     run.run(1)
     pvi.save(tmp_path / "run.npz", run)
     with np.load(tmp_path / "run.npz", allow_pickle=False) as file:
-        assert {file[name].dtype.kind for name in file.files} == {"f", "U"}
+        assert {file[name].dtype.kind for name in file.files} == {"f", "i", "U"}
         assert json.loads(str(file["meta"]))["format"] == "pvi-federation-1"
     with zipfile.ZipFile(tmp_path / "run.npz") as archive:
         assert archive.testzip() is None

@@ -141,7 +141,10 @@ def test_history_progress_and_callbacks():
 
 
 def test_tolerance_stops_the_run():
-    report = federation(schedule=Sequential(), damping=1.0).run(500, tolerance=1e-9)
+    stream = io.StringIO()
+    run = federation(schedule=Sequential(), damping=1.0)
+    report = run.run(500, tolerance=1e-9, callbacks=[Progress(stream=stream)])
+    assert stream.getvalue().endswith("\n")
     assert report.converged
     assert report.rounds < 500
     assert report.change <= 1e-9 < report.history.change[-2]
@@ -194,6 +197,18 @@ def test_spread_prior_is_the_same_sum_when_nothing_is_altered():
     results = []
     for spread in (False, True):
         solver = GradientSolver(rule=SGD(learning_rate=0.01), steps=5, spread_prior=spread)
+        results.append(federation(solver).run(3).posterior.vector)
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_average_divides_the_objective_by_the_number_of_records(spread):
+    """Six records: gradient ascent at six times the rate on a sixth of the objective is the same."""
+    results = []
+    for average, rate in ((False, 0.01), (True, 0.06)):
+        solver = GradientSolver(
+            rule=SGD(learning_rate=rate), steps=5, average=average, spread_prior=spread
+        )
         results.append(federation(solver).run(3).posterior.vector)
     np.testing.assert_allclose(results[0], results[1], rtol=1e-12)
 
