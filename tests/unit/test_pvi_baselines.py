@@ -93,7 +93,7 @@ def test_global_vi_reaches_the_mean_field_optimum():
     assert float(q.kl(expected)) < 1e-8
 
 
-def mean_of_draws(sampling, parts, draws=20_000):
+def mean_of_draws(sampling, parts, draws=6_000):
     """Mean and standard error of the data gradient over the sampler's draws."""
     rng = np.random.default_rng(12)
     q = MeanFieldGaussian.from_mean_variance([0.4, -0.1], [0.3, 0.3])
@@ -116,7 +116,7 @@ def mean_of_draws(sampling, parts, draws=20_000):
     ],
 )
 def test_unbiased_samplings(sampling):
-    """Four coordinates within 6 standard errors of 20000 draws: false alarm below 1e-7."""
+    """Four coordinates within 6 standard errors of 6000 draws: false alarm below 1e-7."""
     mean, error, full, _ = mean_of_draws(sampling, shards())
     assert (np.abs(mean - full) < 6 * error).all()
     assert (error > 0).all()
@@ -126,7 +126,7 @@ def test_unbiased_samplings(sampling):
 def test_the_workshops_client_sampling_optimises_another_objective(weight):
     """Client m's records count 15·p_m/N_m or p_m each, with p_m ∝ 1/N_m, instead of 1.
 
-    Agreement within 6 standard errors in four coordinates of 20000 draws: false alarm below 1e-7.
+    Agreement within 6 standard errors in four coordinates of 6000 draws: false alarm below 1e-7.
     """
     parts = shards()
     mean, error, full, each = mean_of_draws(ClientSampling(batch_size=2, weight=weight), parts)

@@ -203,7 +203,7 @@ def test_spread_prior_is_the_same_sum_when_nothing_is_altered():
 
 @pytest.mark.parametrize("spread", [False, True])
 def test_average_divides_the_objective_by_the_number_of_records(spread):
-    """Six records: gradient ascent at six times the rate on a sixth of the objective is the same."""
+    """Six records: a sixth of the objective at six times the rate is the same ascent."""
     results = []
     for average, rate in ((False, 0.01), (True, 0.06)):
         solver = GradientSolver(
