@@ -3,8 +3,8 @@
 Run: python benchmarks/pvi_adult.py. Needs `pvi.data` (downloads Adult once). Expected accuracy in %
 (Workshop): PVI 85.23 on A and 85.13 on C, global VI 85.21 on A and 53.96 on C. Our last
 row comes near the last figure, but was picked for that among about a dozen variants, on this split:
-a guess at what the Workshop did, not a reproduction. Prior variance 1, 1000 updates and 15,000 steps
-are our choices; the other settings are those of its Appendix D.
+a guess at what the Workshop did, not a reproduction. Prior variance 1, 1000 updates and 15,000
+steps are our choices; the other settings are those of its Appendix D.
 """
 
 import time
