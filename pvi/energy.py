@@ -1,0 +1,53 @@
+"""Free energies, global and local (Thesis Definitions 2.1.1 and 2.1.2; TMLR eq. 2.2 and 2.4)."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from pvi._validate import FloatArray
+from pvi.gaussian import MeanFieldGaussian
+from pvi.local import prior_gradient
+from pvi.models.protocol import Model
+from pvi.shard import Shard
+
+
+def local_energy(
+    model: Model,
+    q: MeanFieldGaussian,
+    cavity: MeanFieldGaussian,
+    shard: Shard,
+    rng: np.random.Generator,
+    *,
+    temperature: float = 1.0,
+) -> FloatArray:
+    """Gives ∫ q log(cavity · p(shard | θ)^temperature / q), shape (...).
+
+    The cavity is taken unnormalised, as exp(η·θ − ½θ·Λθ), since it may be improper; a proper one's
+    `log_partition()` subtracted gives −KL(q ‖ cavity) in place of the prior term.
+    """
+    data = model.expected_log_likelihood(q, shard, rng).sum(axis=-1)
+    return np.asarray(temperature * data + q.expectation_of(cavity) + q.entropy())
+
+
+def elbo(
+    model: Model,
+    q: MeanFieldGaussian,
+    prior: MeanFieldGaussian,
+    shards: Iterable[Shard],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Gives the global evidence lower bound E_q[log p(data | θ)] − KL(q ‖ prior), shape (...)."""
+    data = sum(model.expected_log_likelihood(q, shard, rng).sum(axis=-1) for shard in shards)
+    return np.asarray(data - q.kl(prior))
+
+
+def elbo_gradient(
+    model: Model,
+    q: MeanFieldGaussian,
+    prior: MeanFieldGaussian,
+    shards: Iterable[Shard],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Gives the gradient of `elbo` by q's mean and log-variance, shape (..., 2d)."""
+    data = sum(model.gradients(q, shard, rng).sum(axis=-2) for shard in shards)
+    return np.asarray(data + prior_gradient(q, prior))

@@ -1,0 +1,167 @@
+"""The server: the posterior, and for each client the fate of its last update."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pvi._validate import at_least, generator
+from pvi.client import Client
+from pvi.gaussian import ImproperGaussianError, MeanFieldGaussian
+from pvi.messages import Acknowledgement, ProtocolError, Snapshot, Update, Withdrawal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerContext:
+    """Whose updates are applied together, when, and with which randomness."""
+
+    clients: tuple[int, ...]
+    round: int
+    rng: np.random.Generator
+
+
+AlterTotal: TypeAlias = Callable[[MeanFieldGaussian, ServerContext], MeanFieldGaussian]
+"""Alters the product of the changes that the server is about to apply together."""
+
+
+class Server:
+    """Multiplies acknowledged changes into the posterior, each exactly once.
+
+    Args:
+        prior: p; its batch axes are the repetitions.
+        clients: the number of clients.
+        alter: alters the product of changes applied together.
+        on_improper: what to do with updates that would make the posterior improper: `raise`, or
+            `refuse` them (they are acknowledged as void).
+
+    Attributes:
+        posterior: q.
+        offset: the product of what `alter` did: posterior = prior · Π applied changes · offset.
+        round: counted by the caller; goes into snapshots and error messages.
+    """
+
+    def __init__(
+        self,
+        prior: MeanFieldGaussian,
+        clients: int,
+        *,
+        alter: AlterTotal | None = None,
+        on_improper: Literal["raise", "refuse"] = "raise",
+    ) -> None:
+        if on_improper not in ("raise", "refuse"):
+            raise ValueError(f"on_improper is {on_improper!r}; it must be 'raise' or 'refuse'")
+        self.prior = prior.require_proper()
+        self.posterior = prior
+        self.offset = MeanFieldGaussian.unit(prior.dimension)
+        self.round = 0
+        self.alter = alter
+        self.on_improper = on_improper
+        self.resolved = [0] * at_least("clients", clients, 1)
+        self.applied = [False] * clients
+
+    def snapshot(self, client: int) -> Snapshot:
+        """Gives the posterior and the fate of the client's last update."""
+        self._check_client(client)
+        return Snapshot(
+            client=client,
+            round=self.round,
+            posterior=self.posterior,
+            resolved=self.resolved[client],
+            applied=self.applied[client],
+        )
+
+    def receive(
+        self, *updates: Update, rng: np.random.Generator | None = None
+    ) -> tuple[Acknowledgement | None, ...]:
+        """Applies the new ones among the updates together; gives one answer for each.
+
+        A repeated update is answered as before. An update older than the client's last one gets
+        None: its client has resolved it long ago.
+        """
+        new: dict[int, Update] = {}
+        for update in updates:
+            self._check_client(update.client)
+            ahead = update.sequence - self.resolved[update.client]
+            if ahead > 1:
+                raise ProtocolError(
+                    f"client {update.client} sent update {update.sequence} while update "
+                    f"{self.resolved[update.client] + 1} is unresolved"
+                )
+            if ahead == 1:
+                new[update.client] = update
+        if new:
+            applied = self._apply(new, rng)
+            for client, update in new.items():
+                self.resolved[client], self.applied[client] = update.sequence, applied
+        return tuple(self._answer(update.client, update.sequence) for update in updates)
+
+    def withdraw(self, withdrawal: Withdrawal) -> Acknowledgement | None:
+        """Voids an update that has not been applied; answers what its fate is."""
+        client = withdrawal.client
+        self._check_client(client)
+        ahead = withdrawal.sequence - self.resolved[client]
+        if ahead > 1:
+            raise ProtocolError(
+                f"client {client} withdrew update {withdrawal.sequence} while update "
+                f"{self.resolved[client] + 1} is unresolved"
+            )
+        if ahead == 1:
+            self.resolved[client], self.applied[client] = withdrawal.sequence, False
+        return self._answer(client, withdrawal.sequence)
+
+    def _apply(self, updates: dict[int, Update], rng: np.random.Generator | None) -> bool:
+        total = MeanFieldGaussian.unit(self.prior.dimension)
+        for update in updates.values():
+            total = total * update.change
+        altered = total
+        if self.alter is not None:
+            context = ServerContext(clients=tuple(updates), round=self.round, rng=generator(rng))
+            altered = self.alter(total, context)
+        posterior = self.posterior * altered
+        if not posterior.is_proper:
+            if self.on_improper == "refuse":
+                return False
+            self._blame(updates, posterior)
+        self.posterior = posterior
+        if self.alter is not None:
+            self.offset = self.offset * (altered / total)
+        return True
+
+    def _blame(self, updates: dict[int, Update], posterior: MeanFieldGaussian) -> None:
+        """Raises, naming the client if one update alone is to blame."""
+        culprits = [
+            number
+            for number, update in updates.items()
+            if not (self.posterior * update.change).is_proper
+        ]
+        culprit = culprits[0] if culprits else (next(iter(updates)) if len(updates) == 1 else None)
+        try:
+            posterior.require_proper(client=culprit, round=self.round)
+        except ImproperGaussianError as error:
+            if culprit is None:
+                raise ImproperGaussianError(
+                    f"the updates of clients {sorted(updates)} together: {error}; "
+                    "synchronous updates may need damping"
+                ) from None
+            raise
+
+    def _answer(self, client: int, sequence: int) -> Acknowledgement | None:
+        if sequence < self.resolved[client]:
+            return None
+        return Acknowledgement(client=client, sequence=sequence, applied=self.applied[client])
+
+    def _check_client(self, client: int) -> None:
+        if not 0 <= client < len(self.resolved):
+            raise ProtocolError(f"client {client} is unknown; there are {len(self.resolved)}")
+
+
+def reset_factors(server: Server, clients: Sequence[Client]) -> None:
+    """Sets every client's factor to (posterior/prior)^(1/M) (Thesis eq. 3.18).
+
+    The posterior stays; whatever the server had added becomes part of the factors.
+    """
+    share = (server.posterior / server.prior) ** (1.0 / len(clients))
+    for client in clients:
+        client.adopt(share)
+    server.offset = MeanFieldGaussian.unit(server.prior.dimension)
