@@ -11,7 +11,7 @@ from dp_accounting import NeighboringRelation
 from accountants import _validate, atoms, gaussian
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
-from accountants.fourier import grid, sampled
+from accountants.fourier import grid, sampled, single
 from accountants.fourier.line import ContourError
 from accountants.fourier.losses import pair_laws
 from accountants.fourier.saddle import Sampled
@@ -90,6 +90,7 @@ class FourierAccountant(IntervalAccountant):
             return Answer(self.get_epsilon_bounds(delta), "closed form")
         return self._answer(
             exact=lambda mu: gaussian.epsilon_bounds(mu, delta),
+            one_step=lambda event: single.epsilon_bounds(event, delta),
             contour=lambda c: sampled.epsilon_bounds(c, delta, self._tolerance),
             grid_engine=lambda laws: grid.epsilon_bounds(laws, delta, tolerance=self._tolerance),
         )
@@ -101,6 +102,7 @@ class FourierAccountant(IntervalAccountant):
             return Answer(self.get_delta_bounds(epsilon), "closed form")
         return self._answer(
             exact=lambda mu: gaussian.delta_bounds(mu, epsilon),
+            one_step=lambda event: single.delta_bounds(event, epsilon),
             contour=lambda c: sampled.delta_bounds(c, epsilon, self._tolerance),
             grid_engine=lambda laws: grid.delta_bounds(laws, epsilon, tolerance=self._tolerance),
         )
@@ -119,19 +121,14 @@ class FourierAccountant(IntervalAccountant):
         """
         return trade_off_from_profile(self.get_delta_bounds, self.get_epsilon_bounds, alphas)
 
-    def _answer(
-        self,
-        exact: Callable[[float], Bounds],
-        contour: Callable[[sampled.Composition], Bounds],
-        grid_engine: Callable[[grid.Laws], Bounds],
-    ) -> Answer:
+    def _answer(self, **engines: Callable[..., Bounds]) -> Answer:
         upper = Composed.of(self._atoms, "upper")
-        answer = self._one_side(upper, exact, contour, grid_engine)
+        answer = self._one_side(upper, **engines)
         lower = Composed.of(self._atoms, "lower")
-        if lower == upper:
+        if lower.parts == upper.parts:
             return answer
-        # The truth lies above every lower pair and below the dominating pair.
-        below = self._one_side(lower, exact, contour, grid_engine)
+        # The truth lies above every pair of data sets and below the dominating pair.
+        below = self._one_side(lower, **engines)
         bounds = Bounds(min(below.bounds.lower, answer.bounds.upper), answer.bounds.upper)
         engine = answer.engine if answer.engine == below.engine else "contour and grid"
         return Answer(bounds, engine)
@@ -139,16 +136,21 @@ class FourierAccountant(IntervalAccountant):
     def _one_side(
         self,
         composed: "Composed",
+        *,
         exact: Callable[[float], Bounds],
+        one_step: Callable[[Sampled], Bounds],
         contour: Callable[[sampled.Composition], Bounds],
         grid_engine: Callable[[grid.Laws], Bounds],
     ) -> Answer:
         if composed.mu is not None:
             return Answer(exact(composed.mu), "closed form")
         found: Answer | None = None
-        if composed.sampled is not None:
+        composition = composed.sampled
+        if composition is not None:
+            if composition.is_one_step:
+                return Answer(one_step(composition.events[0]), "closed form")
             try:
-                found = Answer(contour(composed.sampled), "contour")
+                found = Answer(contour(composition), "contour")
             except ContourError:
                 found = None
         if found is not None and found.relative_gap <= self._tolerance:
@@ -166,12 +168,10 @@ class Composed:
     """A multiset of atoms on one side (dominating pairs, or pairs of data sets), per engine.
 
     Attributes:
-      parts: Atoms and counts, with each atom replaced by one that has the same pair on this side.
-      side: "upper" or "lower".
+      parts: Atoms and counts; on the lower side each atom stands for its pair of data sets.
     """
 
     parts: tuple[tuple[atoms.Atom, int], ...]
-    side: Literal["upper", "lower"]
 
     @classmethod
     def of(
@@ -186,12 +186,7 @@ class Composed:
                 parts.append((pair, count))
             else:
                 parts.append((atom, count))
-        return cls(tuple(parts), side)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Composed) and self.parts == other.parts
-
-    __hash__ = None  # type: ignore[assignment]
+        return cls(tuple(parts))
 
     @property
     def mu(self) -> float | None:

@@ -41,7 +41,6 @@ FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
 _MAX_NODES = 20_000
-_MAX_WORK = 4_000_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
 _TILTS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.15, 1.4, 1.8])
 _PENALTIES = (2.0, 1.5, 1.2, 1.1, 1.0)
@@ -201,8 +200,12 @@ def build(
     direction: Direction,
     saddle: Saddle,
     tolerance: float,
+    max_work: int,
 ) -> Contour:
     """A contour through the saddle point whose errors are about `tolerance`, relative to δ.
+
+    `max_work` limits the evaluations of the loss per event, nodes in y times nodes in t; a million
+    take about 50 ms.
 
     Raises:
       ContourError: The characteristic function decays too slowly (few steps, or a heavy atom).
@@ -210,7 +213,7 @@ def build(
     log_tolerance = math.log(tolerance)
     chernoff = [
         (tilt, np.array([line.tilted(tilt)[1] for line in saddle.lines]))
-        for tilt in saddle.theta * _TILTS
+        for tilt in (saddle.theta * _TILTS).tolist()
     ]
     theta, period = _tilt_and_period(counts, mu_squared, saddle, chernoff, log_tolerance)
     decays = [decay(line, theta) for line in saddle.lines]
@@ -229,7 +232,7 @@ def build(
     rows, errors, log_moments, moment_errors = [], [], [], []
     for event in events:
         line = Line(*event, direction, theta, float(t[-1]), exponent, refine=True)
-        if line.size * nodes > _MAX_WORK:
+        if line.size * nodes > max_work:
             raise ContourError(f"{line.size} x {nodes} nodes")
         log_phi, error = line.characteristic(theta, t)
         moment, moment_error = line.log_moment(theta)

@@ -51,6 +51,8 @@ _REFINE_ABOVE = 300
 # How much further down than the line its guide follows the tilted density.
 _GUIDE_REACH = 150.0
 _FLOOR = 4e-16
+# Evaluations at a time, to bound the memory.
+_CHUNK = 500_000
 # expm1 overflows beyond 709.
 _EXP_LIMIT = 700.0
 
@@ -275,11 +277,15 @@ class Line:
         pairwise summation by 40u·p·t|L|. All are t times one number.
         """
         mass, _ = self.tilted(theta)
-        half = np.multiply.outer(0.5 * t, self.log_w)
-        sine, cosine = np.sin(half), np.cos(half)
-        weighted = sine * mass
-        a = 2.0 * (weighted * sine).sum(axis=1)
-        b = 2.0 * (weighted * cosine).sum(axis=1)
+        a, b = np.empty_like(t), np.empty_like(t)
+        rows = max(1, _CHUNK // self.size)
+        for start in range(0, len(t), rows):
+            chunk = slice(start, start + rows)
+            half = np.multiply.outer(0.5 * t[chunk], self.log_w)
+            sine = np.sin(half)
+            weighted = sine * mass
+            a[chunk] = 2.0 * (weighted * sine).sum(axis=1)
+            b[chunk] = 2.0 * (weighted * np.cos(half)).sum(axis=1)
         # |φ| is floored at 2e-8, where its logarithm is of no use; the error pays for it.
         excess = a * (a - 2.0) + b * b
         real = 0.5 * np.log1p(np.maximum(excess, _FLOOR - 1.0))

@@ -23,6 +23,8 @@ FloatArray = NDArray[np.float64]
 # The relative error of δ that is asked of a contour: never below what the rounding allows.
 _FINEST, _COARSEST = 2e-13, 1e-4
 _RETRIES = 2
+# Limits of the work on one contour, per event: a tenth of a second, and the last resort.
+CHEAP, COSTLY = 2_000_000, 40_000_000
 # Slack of the approximate log-moments in the Chernoff bound that dismisses a direction.
 _CHERNOFF_SLACK = 1e-3
 
@@ -41,24 +43,34 @@ class Composition:
     counts: FloatArray
     mu_squared: float = 0.0
 
+    @property
+    def is_one_step(self) -> bool:
+        """Whether this is a single sampled Gaussian, applied once."""
+        return len(self.events) == 1 and self.counts[0] == 1.0 and self.mu_squared == 0.0
+
     def search(self, direction: Direction) -> SaddleSearch:
         """Saddle points in one direction."""
         return SaddleSearch(self.events, self.counts, self.mu_squared, direction)
 
-    def build(self, direction: Direction, saddle: Saddle, tolerance: float) -> Contour:
+    def build(
+        self, direction: Direction, saddle: Saddle, tolerance: float, max_work: int = CHEAP
+    ) -> Contour:
         """A contour through `saddle`."""
         return contour.build(
-            self.events, self.counts, self.mu_squared, direction, saddle, tolerance
+            self.events, self.counts, self.mu_squared, direction, saddle, tolerance, max_work
         )
 
 
-def epsilon_bounds(composition: Composition, delta: float, tolerance: float) -> Bounds:
+def epsilon_bounds(
+    composition: Composition, delta: float, tolerance: float, max_work: int = CHEAP
+) -> Bounds:
     """A certified interval for ε(δ), the larger of the two directions'.
 
     Args:
       composition: What was released.
       delta: The target.
       tolerance: The relative gap to aim for.
+      max_work: `CHEAP` or `COSTLY`.
 
     Raises:
       ContourError: The engine is no good here.
@@ -68,19 +80,22 @@ def epsilon_bounds(composition: Composition, delta: float, tolerance: float) -> 
     ]
     saddles.sort(key=lambda pair: -pair[0].epsilon)
     (first, direction), (second, other) = saddles
-    answer = _epsilon_in(composition, direction, first, delta, tolerance)
+    answer = _epsilon_in(composition, direction, first, delta, tolerance, max_work)
     if _chernoff_epsilon(composition, second, delta) <= answer.lower:
         return answer
-    rest = _epsilon_in(composition, other, second, delta, tolerance)
+    rest = _epsilon_in(composition, other, second, delta, tolerance, max_work)
     return Bounds(max(answer.lower, rest.lower), max(answer.upper, rest.upper))
 
 
-def delta_bounds(composition: Composition, epsilon: float, tolerance: float) -> Bounds:
+def delta_bounds(
+    composition: Composition, epsilon: float, tolerance: float, max_work: int = CHEAP
+) -> Bounds:
     """A certified interval for δ(ε), the larger of the two directions'."""
     answers = []
     for direction in (REMOVE, ADD):
         saddle = composition.search(direction).for_epsilon(epsilon)
-        line = composition.build(direction, saddle, max(_FINEST, min(_COARSEST, 0.2 * tolerance)))
+        asked = max(_FINEST, min(_COARSEST, 0.2 * tolerance))
+        line = composition.build(direction, saddle, asked, max_work)
         total = line.at(composition.counts, composition.mu_squared)
         answers.append(total.delta_bounds(epsilon))
     return Bounds(*(max(ends) for ends in zip(*answers, strict=True)))
@@ -106,15 +121,19 @@ def asked_tolerance(saddle: Saddle, tolerance: float) -> float:
 
 
 def _epsilon_in(
-    composition: Composition, direction: Direction, saddle: Saddle, delta: float, tolerance: float
+    composition: Composition,
+    direction: Direction,
+    saddle: Saddle,
+    delta: float,
+    tolerance: float,
+    max_work: int,
 ) -> Bounds:
     best = Bounds(0.0, math.inf)
     for attempt in range(1 + _RETRIES):
         asked = asked_tolerance(saddle, tolerance * 0.01**attempt)
         try:
-            total = composition.build(direction, saddle, asked).at(
-                composition.counts, composition.mu_squared
-            )
+            line = composition.build(direction, saddle, asked, max_work)
+            total = line.at(composition.counts, composition.mu_squared)
             bounds = epsilon_on(total, delta, saddle.epsilon)
         except ContourError:
             if best.upper == math.inf:
