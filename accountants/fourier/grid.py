@@ -47,9 +47,8 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
     tolerance = _validate.positive("tolerance", tolerance)
     if _single(laws):
         return _single_delta(laws[0][0], epsilon)
-    outlook = Outlook(laws, 1e-300)
-    log_delta, tilt = outlook.delta(epsilon)
-    outlook = Outlook(laws, math.exp(max(log_delta - 10.0, -690.0)))
+    log_delta, _ = Outlook(laws, 1e-300, 1.0).delta(epsilon)
+    outlook = Outlook(laws, math.exp(max(log_delta - 10.0, -690.0)), 0.01 * tolerance)
     log_delta, tilt = outlook.delta(epsilon)
     outlook.cut_below(tilt)
     window = outlook.window(tilt, epsilon, log_delta - 5.0)
@@ -83,8 +82,10 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     tolerance = _validate.positive("tolerance", tolerance)
     if _single(laws):
         return _single_epsilon(laws[0][0], delta)
-    outlook = Outlook(laws, delta)
-    guess, tilt = outlook.epsilon(delta)
+    guess, tilt = Outlook(laws, delta, 1e-6).epsilon(delta)
+    # ε moves by the relative error of δ over the tilt.
+    aim = 0.01 * tolerance * min(1.0, max(guess * tilt, 1e-6))
+    outlook = Outlook(laws, delta, aim)
     outlook.cut_below(tilt)
 
     best = Bounds(0.0, math.inf)
@@ -138,8 +139,28 @@ def _next_length(length: int, excess: float, laws: Laws) -> int:
 
 def _lattice_step(laws: Laws) -> float | None:
     """The one step of all laws' lattices, if there is one."""
-    steps = {law.lattice[1] if law.lattice else None for law, _ in laws}
-    return steps.pop() if len(steps) == 1 else None
+    steps = {law.lattice[1] if law.lattice else 0.0 for law, _ in laws}
+    return (steps.pop() or None) if len(steps) == 1 else None
+
+
+def _anchor(law: LossLaw, step: float) -> float:
+    """Where a node should be: at the atoms, else at the mean of the law's densest step.
+
+    The mass of small sampling rates crowds at a loss near 0, in less than a step; a node in the
+    middle of it takes it in without any error. Unimportant where the step is fine.
+    """
+    if law.lattice is not None:
+        return law.lattice[0]
+    low, high = law.loss_range(0.25, 0.75)
+    centre = 0.5 * (low + high)
+    for _ in range(3):
+        points = law.points(np.array([centre - 0.5 * step, centre + 0.5 * step]))
+        total = float(np.sum(points.mass))
+        if total <= 0.0:
+            break
+        share = float(np.dot(points.mass, np.expm1(-(points.loss - centre)))) / total
+        centre -= math.log1p(share)
+    return centre
 
 
 def _compose_both(
@@ -162,11 +183,11 @@ def _compose_both(
         above=window.above,
         beyond=window.beyond,
     )
+    offsets = [_anchor(law, step) for law, _ in laws]
     sides = []
     for sign, rule in ((1, discretise.upper), (-1, discretise.lower)):
         parts = []
-        for (law, count), (low, high) in zip(laws, outlook.ranges, strict=True):
-            offset = law.lattice[0] if law.lattice and lattice else 0.0
+        for (law, count), (low, high), offset in zip(laws, outlook.ranges, offsets, strict=True):
             grid = discretise.Grid.covering(offset, step, low, high)
             parts.append((rule(law, grid), count))
         sides.append(compose(parts, window, length, sign))

@@ -58,7 +58,7 @@ class LossLaw(Protocol):
 
     @property
     def lattice(self) -> tuple[float, float] | None:
-        """(offset, step) such that all atoms lie at offset + step·ℤ, or None: no such lattice."""
+        """(offset, step): all atoms lie at offset + step·ℤ. A step of 0 is one atom; None is none."""
 
     @property
     def infinite(self) -> float:

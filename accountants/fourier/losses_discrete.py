@@ -137,7 +137,7 @@ class SymmetrisedLaw:
 
     inner: GaussianMixtureLaw
     infinite: float = field(default=0.0, init=False)
-    lattice: tuple[float, float] | None = field(default=None, init=False)
+    lattice: tuple[float, float] = field(default=(0.0, 0.0), init=False)
 
     @functools.cached_property
     def _centre(self) -> float:
