@@ -166,12 +166,7 @@ def compose(parts: Sequence[tuple[Discretised, int]], window: Window, length: in
         kappa = top + math.log(size)
         rounding = UNIT * (4.0 * np.abs(exponents) + 4.0 * abs(kappa) + 16.0)
         tilted *= 1.0 + sign * rounding
-        circle = np.zeros(length)
-        start = part.grid.first % length
-        padded = np.zeros(-(-(start + tilted.size) // length) * length)
-        padded[start : start + tilted.size] = tilted
-        circle = padded.reshape(-1, length).sum(axis=0)
-
+        circle = np.bincount(part.grid.indices % length, weights=tilted, minlength=length)
         transform = fft.rfft(circle)
         modulus = np.maximum(np.abs(transform), 1e-300)
         error = _STAGE_ERROR * stages * float(np.sum(tilted))

@@ -16,6 +16,7 @@ One law, once, needs no composition: δ(ε) is a single integral with positive i
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -50,16 +51,15 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
     log_delta, _ = Outlook(laws, 1e-300, 1.0).delta(epsilon)
     outlook = Outlook(laws, math.exp(max(log_delta - 10.0, -690.0)), 0.01 * tolerance)
     log_delta, tilt = outlook.delta(epsilon)
-    outlook.cut_below(tilt)
     window = outlook.window(tilt, epsilon, log_delta - 5.0)
 
     best = Bounds(0.0, 1.0)
-    length = _FIRST_LENGTH
+    length = _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
     for _ in range(_MOST_PASSES):
-        above, below, length = _compose_both(laws, outlook, window, length)
+        above, below, length = _compose_both(laws, outlook, window, tilt, length)
         new = Bounds(below.delta(epsilon)[0], above.delta(epsilon)[0])
         best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
-        excess = best.gap / max(best.upper, _SMALLEST) / tolerance
+        excess = _excess(best, tolerance)
         if excess <= 1.0 or length >= _most_length(laws):
             break
         length = _next_length(length, excess, laws)
@@ -86,21 +86,22 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     # ε moves by the relative error of δ over the tilt.
     aim = 0.01 * tolerance * min(1.0, max(guess * tilt, 1e-6))
     outlook = Outlook(laws, delta, aim)
-    outlook.cut_below(tilt)
 
     best = Bounds(0.0, math.inf)
-    length = _FIRST_LENGTH
     low = max(0.0, guess - 8.0 / tilt)
+    width = outlook.window(tilt, low, math.log(delta)).width
+    # The first pass only has to see where ε is: to a percent, or a tenth of the tilt's scale.
+    length = _first_length(outlook, tilt, width, max(0.01 * guess, 0.1 / tilt), laws)
     for _ in range(_MOST_PASSES):
         window = outlook.window(tilt, low, math.log(delta))
-        above, below, length = _compose_both(laws, outlook, window, length)
+        above, below, length = _compose_both(laws, outlook, window, tilt, length)
         new = Bounds(_least_epsilon(below, delta, low), _least_epsilon(above, delta, low))
         if new.lower <= low and low > 0.0:  # Not seen: look lower.
             low = max(0.0, low - 2.0 * max(guess - low, 8.0 / tilt))
             best = Bounds(best.lower, min(best.upper, new.upper))
             continue
         best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
-        excess = best.gap / max(best.upper, _SMALLEST) / tolerance
+        excess = _excess(best, tolerance)
         if excess <= 1.0 or length >= _most_length(laws):
             break
         length = _next_length(length, excess, laws)
@@ -130,6 +131,21 @@ def _outwards(bounds: Bounds) -> Bounds:
 def _most_length(laws: Laws) -> int:
     """The longest transform: all laws together have `_MOST_NODES` nodes to share."""
     return max(_FIRST_LENGTH, 2 ** int(math.log2(_MOST_NODES / len(laws))))
+
+
+def _first_length(outlook: Outlook, tilt: float, width: float, error: float, laws: Laws) -> int:
+    """The least length at which the grid moves ε by about `error`."""
+    lengths = _FIRST_LENGTH * 2 ** np.arange(0, 14)
+    moved = 0.5 * (1.0 + tilt) * outlook.spread(tilt, width / lengths)
+    enough = lengths[moved <= error]
+    return min(int(enough[0]) if enough.size else int(lengths[-1]), _most_length(laws))
+
+
+def _excess(bounds: Bounds, tolerance: float) -> float:
+    """The relative gap over the tolerance."""
+    if math.isinf(bounds.upper):
+        return math.inf
+    return bounds.gap / max(bounds.upper, _SMALLEST) / tolerance
 
 
 def _next_length(length: int, excess: float, laws: Laws) -> int:
@@ -164,7 +180,7 @@ def _anchor(law: LossLaw, step: float) -> float:
 
 
 def _compose_both(
-    laws: Laws, outlook: Outlook, window: Window, length: int
+    laws: Laws, outlook: Outlook, window: Window, saddle: float, length: int
 ) -> tuple[Composed, Composed, int]:
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
     step = window.width / length
@@ -175,23 +191,14 @@ def _compose_both(
         elif window.width <= lattice * _most_length(laws):
             step = lattice
         length = 2 ** math.ceil(math.log2(max(window.width / step, 2.0)))
-    window = Window(
-        tilt=window.tilt,
-        low=window.low,
-        width=length * step,
-        below=window.below,
-        above=window.above,
-        beyond=window.beyond,
-    )
-    offsets = [_anchor(law, step) for law, _ in laws]
-    sides = []
-    for sign, rule in ((1, discretise.upper), (-1, discretise.lower)):
-        parts = []
-        for (law, count), (low, high), offset in zip(laws, outlook.ranges, offsets, strict=True):
-            grid = discretise.Grid.covering(offset, step, low, high)
-            parts.append((rule(law, grid), count))
-        sides.append(compose(parts, window, length, sign))
-    return sides[0], sides[1], length
+    window = replace(window, width=length * step)
+    above, below = [], []
+    for which, (law, count) in enumerate(laws):
+        nodes = outlook.grid(which, saddle, _anchor(law, step), step)
+        upper, lower = discretise.both(law, nodes)
+        above.append((upper, count))
+        below.append((lower, count))
+    return compose(above, window, length, 1), compose(below, window, length, -1), length
 
 
 def _least_epsilon(composed: Composed, delta: float, low: float) -> float:

@@ -16,9 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from accountants.fourier.convolve import Window
-from accountants.fourier.law import FloatArray, LossLaw
+from accountants.fourier.discretise import Grid
+from accountants.fourier.law import FloatArray, IntArray, LossLaw
 
 _LADDER = np.geomspace(0.03, 30.0, 28)
+# Where nodes get sparse, see `Outlook.grid`.
+_SPARSE, _LEVELS = 0.005, 12
 _MULTIPLES = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.25, 1.5, 2.0, 3.0])
 _FRACTIONS = np.array([1.0, 0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02])
 
@@ -68,16 +71,47 @@ class Outlook:
             variance += count * float(np.dot(weights, (loss - one) ** 2))
         return mean, math.sqrt(max(variance, 1e-300))
 
-    def cut_below(self, tilt: float) -> None:
-        """Raise the ranges' lower ends to where, tilted, a fraction of `aim` lies below."""
-        for i, (loss, log_mass, count) in enumerate(self._points):
-            order = np.argsort(loss)
-            exponents = (tilt * loss + log_mass)[order]
+    def grid(self, which: int, saddle: float, offset: float, step: float) -> Grid:
+        """Nodes for one law: offset + step·j, sparser where, tilted, little mass is left.
+
+        Beyond the loss at which the tilted tail is c·4^{−k}, the nodes are 2^k steps apart, so that
+        each k adds about as much variance, c·h², as the others, and all together little.
+        """
+        loss, log_mass, count = self._points[which]
+        order = np.argsort(loss)
+        exponents = (saddle * loss + log_mass)[order]
+        weights = np.exp(exponents - np.max(exponents))
+        weights /= np.sum(weights)
+        sorted_loss = loss[order]
+        from_below, from_above = np.cumsum(weights), np.cumsum(weights[::-1])[::-1]
+        low, high = self.ranges[which]
+        first = int(np.searchsorted(from_below, self._aim / count))
+        low = max(low, min(float(sorted_loss[min(first, loss.size - 1)]), high))
+
+        centre = float(sorted_loss[int(np.searchsorted(from_below, 0.5))])
+        start = round((min(max(centre, low), high) - offset) / step)
+        limits = _SPARSE * 0.25 ** np.arange(1, _LEVELS)
+        up = sorted_loss[np.searchsorted(-from_above, -limits, side="left").clip(0, loss.size - 1)]
+        down = sorted_loss[np.searchsorted(from_below, limits).clip(0, loss.size - 1)]
+        last = math.ceil((high - offset) / step) + 1
+        bottom = math.floor((low - offset) / step) - 1
+        above = _ladder(start, last, [(x - offset) / step for x in up])
+        below = _ladder(-start, -bottom, [(offset - x) / step for x in down])
+        return Grid(offset, step, np.concatenate((-below[:0:-1], above)))
+
+    def spread(self, saddle: float, steps: FloatArray) -> FloatArray:
+        """About how much variance, tilted, connecting the dots adds at each grid step."""
+        total = np.zeros(steps.size)
+        for loss, log_mass, count in self._points:
+            exponents = saddle * loss + log_mass
             weights = np.exp(exponents - np.max(exponents))
-            share = np.cumsum(weights) / np.sum(weights)
-            first = int(np.searchsorted(share, self._aim / count))
-            low, high = self.ranges[i]
-            self.ranges[i] = (max(low, min(float(loss[order][first]), high)), high)
+            weights /= np.sum(weights)
+            order = np.argsort(loss)
+            centre = loss[order][int(np.searchsorted(np.cumsum(weights[order]), 0.5))]
+            far = np.abs(loss - centre)
+            added = np.minimum(steps[:, None] ** 2 / 6.0, steps[:, None] * far)
+            total += count * (added @ weights)
+        return total
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """The Chernoff ε of δ and its tilt; ε = 0 and δ(0)'s tilt if that is no larger."""
@@ -157,6 +191,20 @@ def _log_expm1(x: FloatArray) -> FloatArray:
     """log(e^x − 1), −inf where x ≤ 0 is not asked for."""
     positive = np.maximum(x, 1e-300)
     return positive + np.log(-np.expm1(-positive))
+
+
+def _ladder(start: int, end: int, limits: list[float]) -> IntArray:
+    """Integers from `start` up to at least `end`, 2^k apart beyond limits[k − 1]."""
+    pieces, here = [], start
+    for k, limit in enumerate([*limits, math.inf]):
+        stride = 2**k
+        stop = end if limit >= end else max(math.ceil(limit), here)
+        steps = -(-(stop - here) // stride)
+        pieces.append(here + stride * np.arange(steps))
+        here += stride * steps
+        if here >= end:
+            break
+    return np.append(np.concatenate(pieces), here)
 
 
 def _profile(tilts: FloatArray) -> FloatArray:
