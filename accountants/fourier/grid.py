@@ -56,7 +56,7 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
     best = Bounds(0.0, 1.0)
     length = _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
     for _ in range(_MOST_PASSES):
-        above, below, length = _compose_both(laws, outlook, window, tilt, length)
+        above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
         new = Bounds(below.delta(epsilon)[0], above.delta(epsilon)[0])
         best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
         excess = _excess(best, tolerance)
@@ -94,7 +94,8 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     length = _first_length(outlook, tilt, width, max(0.01 * guess, 0.1 / tilt), laws)
     for _ in range(_MOST_PASSES):
         window = outlook.window(tilt, low, math.log(delta))
-        above, below, length = _compose_both(laws, outlook, window, tilt, length)
+        ceiling = min(guess, best.upper)
+        above, below, length = _compose_both(laws, outlook, window, tilt, ceiling, length)
         new = Bounds(_least_epsilon(below, delta, low), _least_epsilon(above, delta, low))
         if new.lower <= low and low > 0.0:  # Not seen: look lower.
             low = max(0.0, low - 2.0 * max(guess - low, 8.0 / tilt))
@@ -180,7 +181,7 @@ def _anchor(law: LossLaw, step: float) -> float:
 
 
 def _compose_both(
-    laws: Laws, outlook: Outlook, window: Window, saddle: float, length: int
+    laws: Laws, outlook: Outlook, window: Window, saddle: float, ceiling: float, length: int
 ) -> tuple[Composed, Composed, int]:
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
     step = window.width / length
@@ -194,7 +195,7 @@ def _compose_both(
     window = replace(window, width=length * step)
     above, below = [], []
     for which, (law, count) in enumerate(laws):
-        nodes = outlook.grid(which, saddle, _anchor(law, step), step)
+        nodes = outlook.grid(which, saddle, ceiling, _anchor(law, step), step)
         upper, lower = discretise.both(law, nodes)
         above.append((upper, count))
         below.append((lower, count))

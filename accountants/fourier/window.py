@@ -71,15 +71,19 @@ class Outlook:
             variance += count * float(np.dot(weights, (loss - one) ** 2))
         return mean, math.sqrt(max(variance, 1e-300))
 
-    def grid(self, which: int, saddle: float, offset: float, step: float) -> Grid:
+    def grid(
+        self, which: int, saddle: float, ceiling: float, offset: float, step: float
+    ) -> Grid:
         """Nodes for one law: offset + step·j, sparser where, tilted, little mass is left.
 
         Beyond the loss at which the tilted tail is c·4^{−k}, the nodes are 2^k steps apart, so that
-        each k adds about as much variance, c·h², as the others, and all together little.
+        each k adds about as much variance, c·h², as the others, and all together little. A single
+        loss above ε, the `ceiling`, is on the straight part of (1 − e^ε·a)₊, where the dots may be
+        far apart: the tilt's weight is not increased any further there.
         """
         loss, log_mass, count = self._points[which]
         order = np.argsort(loss)
-        exponents = (saddle * loss + log_mass)[order]
+        exponents = (saddle * np.minimum(loss, ceiling) + log_mass)[order]
         weights = np.exp(exponents - np.max(exponents))
         weights /= np.sum(weights)
         sorted_loss = loss[order]
