@@ -16,8 +16,19 @@ reads the tilted law where it is large. On the circle c_j is Σ_m c(l_j + mW), W
    factor, a complex product, a sum) |error| ≤ 8u·k·Σ|inputs|, for each output (Higham 2002,
    section 24.1, componentwise). The same holds for the inverse, divided by N.
 3. Products: with |F̂ᵢ − Fᵢ| ≤ eᵢ, |ΠF̂ᵢ^{Tᵢ} − ΠFᵢ^{Tᵢ}| ≤ Π(|F̂ᵢ|+eᵢ)^{Tᵢ} − Π|F̂ᵢ|^{Tᵢ}, evaluated per
-   frequency; the power itself, exp(T·log F̂), adds u·(32T + 8|T log F̂|) of its modulus.
+   frequency; the power itself, exp(T·log F̂), adds u·(64T + 8|T log F̂|) of its modulus.
    Frequencies whose product is below e^{−60} are left out and counted as error.
+
+   With few steps ε takes one rare large loss, and errors relative to the common small ones would
+   drown it. So the masses are split into bulk b, at losses ≤ A/ΣTᵢ, and rest r: b composed with
+   itself stays at losses ≤ A and adds nothing to δ(ε) for ε ≥ A. What is transformed back is
+
+       Π(bᵢ+rᵢ)^{Tᵢ} − Πbᵢ^{Tᵢ} = Πbᵢ^{Tᵢ}·expm1(ΣTᵢ·log1p(rᵢ/bᵢ)),
+
+   a power series with coefficients ≥ 0, whose error is at most that of its majorant
+   g = Π(βᵢ+ρᵢ)^{Tᵢ} − Πβᵢ^{Tᵢ} at βᵢ = |b̂ᵢ| + e, ρᵢ = |r̂ᵢ| + e': Σ e·∂g/∂βᵢ + e'·∂g/∂ρᵢ, with
+   ∂g/∂βᵢ ≤ Tᵢ·g/βᵢ and ∂g/∂ρᵢ ≤ Tᵢ·Π(βⱼ+ρⱼ)^{Tⱼ}/βᵢ, and e' = 8u·k·Σr is small with r; the
+   rounding of the formula is u·Tᵢ·(64 + 8|log bᵢ| + 32|log1p(rᵢ/bᵢ)|)·g.
 4. The sum over frequencies of 2 and 3, over N, plus the inverse's error, bounds the error of every
    c_j: the number `node_error`, added to (upper) or taken from (lower) every node.
 5. Aliasing. Upper: other turns of the circle only add, but what lies above the window [A, A+W) is to
@@ -33,10 +44,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import fft
 
 from accountants.fourier.discretise import Discretised
 from accountants.fourier.law import UNIT, FloatArray
+
+ComplexArray = NDArray[np.complex128]
 
 _STAGE_ERROR = 8.0 * UNIT
 _LEFT_OUT = -60.0
@@ -132,15 +146,92 @@ def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: i
     if sign > 0:
         infinite = sum(count * part.infinite for part, count in parts)
         t = window.beyond
-        return float(infinite) * (1.0 + 1e-15) + _safe_exp(
-            _log_moment(parts, t) - t * (low + width)
-        )
+        return float(infinite) * (1.0 + 1e-15) + _safe_exp(_log_moment(parts, t) - t * (low + width))
     t = window.above
     above = _log_moment(parts, t) - t * low - log_expm1((t - tilt) * width)
     t = window.below
     reference = low if t >= 0.0 else low + width
     below = _log_moment(parts, t) - t * reference - log_expm1((tilt - t) * width)
     return (_safe_exp(above) + _safe_exp(below)) * (1.0 + 1e-9)
+
+
+def _log1p(z: ComplexArray) -> ComplexArray:
+    """log(1 + z), with an error of few u·|z| where z is small."""
+    near = np.abs(z) < 0.5
+    small = np.where(near, z, 0.0)
+    x, y = small.real, small.imag
+    real = 0.5 * np.log1p(2.0 * x + (x * x + y * y))
+    far = np.log(np.maximum(np.abs(1.0 + z), 1e-300))
+    return np.where(near, real, far) + 1j * np.angle(1.0 + z)
+
+
+def _expm1(z: ComplexArray) -> ComplexArray:
+    """e^z − 1, with an error of few u·|z| where z is small."""
+    x, y = z.real, z.imag
+    real = np.expm1(x) * np.cos(y) - 2.0 * np.sin(0.5 * y) ** 2
+    return real + 1j * (np.exp(x) * np.sin(y))
+
+
+class _Spectrum:
+    """The transform of the composed tilted masses, and the bound on its error: items 2 to 4."""
+
+    def __init__(self, length: int, *, split: bool) -> None:
+        size = length // 2 + 1
+        self._length = length
+        self._stage_error = _STAGE_ERROR * (math.log2(length) + 1.0)
+        self._split = split
+        self._log_bulk = np.zeros(size, dtype=np.complex128)
+        self._log_ratio = np.zeros(size, dtype=np.complex128)
+        self._log_bulk_most = np.zeros(size)
+        self._log_ratio_most = np.zeros(size)
+        self._bulk_error = np.zeros(size)
+        self._rest_error = np.zeros(size)
+        self._rounding = np.zeros(size)
+
+    def multiply(self, bulk: FloatArray, rest: FloatArray, count: int) -> None:
+        """Multiply by the transform of `bulk` + `rest`, `count` times; no rest if not split."""
+        transform = fft.rfft(bulk)
+        error = self._stage_error * float(np.sum(bulk))
+        modulus = np.maximum(np.abs(transform), 1e-300)
+        log_modulus = np.log(modulus)
+        phase = np.remainder(count * np.angle(transform), 2.0 * math.pi)
+        self._log_bulk += count * log_modulus + 1j * phase
+        self._log_bulk_most += count * np.log(modulus + error)
+        self._rounding += count * (64.0 + 8.0 * np.abs(log_modulus))
+        if not self._split:
+            return
+        rest_transform = fft.rfft(rest)
+        rest_error = self._stage_error * float(np.sum(rest))
+        log_ratio = _log1p(rest_transform / np.where(transform == 0.0, 1e-300, transform))
+        self._log_ratio += count * log_ratio
+        most = modulus + error
+        self._log_ratio_most += count * np.log1p((np.abs(rest_transform) + rest_error) / most)
+        self._bulk_error += count * error / most
+        self._rest_error += count * rest_error / most
+        self._rounding += count * 32.0 * np.abs(log_ratio)
+
+    def masses(self) -> tuple[FloatArray, float]:
+        """The masses on the circle, and a bound on the error of each."""
+        log_most = self._log_bulk_most + self._log_ratio_most
+        use = log_most > _LEFT_OUT
+        if self._split:
+            majorant = np.exp(log_most) * -np.expm1(-self._log_ratio_most)
+            log_bulk, log_ratio = self._log_bulk[use], self._log_ratio[use]
+            moderate = log_ratio.real < 30.0
+            values = np.exp(log_bulk + log_ratio) - np.exp(log_bulk)
+            values[moderate] = np.exp(log_bulk[moderate]) * _expm1(log_ratio[moderate])
+            error = self._bulk_error * majorant + self._rest_error * np.exp(log_most)
+        else:
+            majorant = np.exp(log_most)
+            values = np.exp(self._log_bulk[use])
+            error = -majorant * np.expm1(self._log_bulk.real - self._log_bulk_most)
+        error += UNIT * self._rounding * majorant
+        error[~use] = majorant[~use]
+        spectrum = np.zeros(use.size, dtype=np.complex128)
+        spectrum[use] = values
+        # The half spectrum stands for the whole: every frequency but two counts twice.
+        node_error = float(np.sum(error)) + self._stage_error * float(np.sum(np.abs(values)))
+        return fft.irfft(spectrum, self._length), 2.0 * node_error / self._length
 
 
 def compose(
@@ -155,49 +246,34 @@ def compose(
       sign: 1 for an upper bound of δ, −1 for a lower bound.
     """
     tilt, step = window.tilt, parts[0][0].grid.step
-    stages = math.log2(length) + 1.0
-    log_modulus = np.zeros(length // 2 + 1)
-    log_modulus_most = np.zeros(length // 2 + 1)
-    phase = np.zeros(length // 2 + 1)
-    power_error = np.zeros(length // 2 + 1)
+    # Losses up to here, composed with each other only, stay below the window.
+    harmless = (1.0 - 1e-9) * window.low / sum(count for _, count in parts)
+    tilted_parts: list[FloatArray] = []
     log_total = offset = nudge = total_rounding = 0.0
+    split = window.low > 0.0
     for part, count in parts:
         exponents = tilt * part.grid.nodes
         top = float(np.max(exponents[part.masses > 0.0], initial=-math.inf))
         tilted = part.masses * np.exp(np.minimum(exponents - top, 0.0))
         size = float(np.sum(tilted))
-        tilted /= size
         kappa = top + math.log(size)
         rounding = UNIT * (4.0 * np.abs(exponents) + 4.0 * abs(kappa) + 16.0)
-        tilted *= 1.0 + sign * rounding
-        circle = np.zeros(length)
-        start = part.grid.first % length
-        padded = np.zeros(-(-(start + tilted.size) // length) * length)
-        padded[start : start + tilted.size] = tilted
-        circle = padded.reshape(-1, length).sum(axis=0)
-
-        transform = fft.rfft(circle)
-        modulus = np.maximum(np.abs(transform), 1e-300)
-        error = _STAGE_ERROR * stages * float(np.sum(tilted))
-        log_one = np.log(modulus)
-        log_modulus += count * log_one
-        log_modulus_most += count * np.log(modulus + error)
-        phase += np.remainder(count * np.angle(transform), 2.0 * math.pi)
-        power_error += 8.0 * count * np.abs(log_one) + 32.0 * count
+        tilted *= (1.0 + sign * rounding) / size
+        tilted_parts.append(tilted)
+        split = split and float(np.sum(tilted[part.grid.nodes <= harmless])) > 0.5
         log_total += count * kappa
         total_rounding += count * abs(kappa)
         offset += count * part.grid.offset
         nudge += count * (part.nudge + 2.0 * UNIT * abs(part.grid.offset))
 
-    most = np.exp(log_modulus_most)
-    use = log_modulus > _LEFT_OUT
-    modulus = np.exp(np.where(use, log_modulus, -np.inf))
-    spectrum = modulus * np.exp(1j * phase)
-    spectrum_error = (most - modulus) + UNIT * power_error * modulus + 4.0 * UNIT * most
-    # The half spectrum stands for the whole: every frequency but two counts twice.
-    node_error = 2.0 * float(np.sum(spectrum_error)) / length
-    node_error += 2.0 * _STAGE_ERROR * stages * float(np.sum(modulus)) / length
-    masses = fft.irfft(spectrum, length)
+    spectrum = _Spectrum(length, split=split)
+    for (part, count), tilted in zip(parts, tilted_parts, strict=True):
+        places = part.grid.indices % length
+        is_bulk = part.grid.nodes <= harmless if split else np.ones(tilted.size, dtype=np.bool_)
+        bulk = np.bincount(places[is_bulk], weights=tilted[is_bulk], minlength=length)
+        rest = np.bincount(places[~is_bulk], weights=tilted[~is_bulk], minlength=length)
+        spectrum.multiply(bulk, rest, count)
+    masses, node_error = spectrum.masses()
 
     first = math.floor((window.low - offset) / step)
     masses = np.roll(masses, -(first % length))
@@ -207,10 +283,7 @@ def compose(
     weights *= np.exp(-decay)
     largest = max(abs(float(losses[0])), abs(float(losses[-1])), abs(offset))
     scale_error = 1e-13 + UNIT * (
-        4.0 * total_rounding
-        + 4.0 * abs(log_total)
-        + 8.0 * abs(tilt * window.low)
-        + 8.0 * tilt * largest
+        4.0 * total_rounding + 4.0 * abs(log_total) + 8.0 * abs(tilt * window.low) + 8.0 * tilt * largest
     )
     return Composed(
         losses=losses,

@@ -16,49 +16,48 @@ with f convex, decreasing and non-negative. One factor after the other may there
   down, where it counts as mass above. How much is handed down depends on the node above; iterating
   "φ ← the largest balanced fraction if the node above has its current φ" from φ = 1 gives, after
   every odd number of rounds, fractions that are balanced with slack (the map is decreasing).
+  Near the loss where the law is dense (`LossLaw.seam`), perhaps within a single cell, the pieces
+  are grown one after the other instead, each until it averages to its node (`gather`).
 
-On a smooth density both move E[a²] by O(h²) per factor.
+On a smooth density both move E[a²] by O(h²) per factor. The nodes may be any subset of a lattice:
+where a loss is rare, they are further apart (`window.Outlook.grid`).
 
 **Rounding.** Points come with error bounds (`law`). Losses are shifted and masses scaled outwards by
 them, by 8u for the arithmetic here, and by u per point of a cell for its sum. Two further facts
 make this sufficient: an error of few u of a *cell's* mass at its lower node, where the exact share
 may be tiny, is compensated by the scaling of the same cell's upper node, where f is larger; and a
-balance may be missed by few u·h of the mass, for which `nudge` is there: the grid stands for losses
-that are smaller by `nudge`. For laws on a lattice it also covers the losses' own errors, lest atoms
-that fall short of their node by one rounding be gathered a whole step below.
+balance may be missed by few u times the piece's width, for which `nudge` is there: the grid stands
+for losses that are smaller by `nudge`. It also covers the errors of losses at a node, lest an atom
+that falls short of its node by one rounding be gathered a whole step below.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from accountants.fourier.law import TAIL_ERROR, UNIT, FloatArray, LossLaw, Points
+from accountants.fourier.gather import gather
+from accountants.fourier.law import TAIL_ERROR, UNIT, FloatArray, IntArray, LossLaw, Points, Seam
 
 # Points of one cell that can add a rounding error to its sum: the others are below it themselves.
 _MOST_SUMMANDS = 1500.0
 _BALANCE_ROUNDS = 5
+# Cells next to the seam whose pieces are grown one by one, and into how many parts they are cut.
+_GATHERED = 400
+_PARTS = 8
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Nodes offset + j·step for j = first, …, first + count − 1."""
+    """Nodes offset + j·step for increasing integers j = `indices`."""
 
     offset: float
     step: float
-    first: int
-    count: int
+    indices: IntArray
 
     @property
     def nodes(self) -> FloatArray:
         """The nodes' losses, each within 2u·(|offset| + |loss|)."""
-        return self.offset + self.step * np.arange(self.first, self.first + self.count)
-
-    @classmethod
-    def covering(cls, offset: float, step: float, low: float, high: float) -> "Grid":
-        """The nodes from one below `low` to one above `high`."""
-        first = int(np.floor((low - offset) / step)) - 1
-        last = int(np.ceil((high - offset) / step)) + 1
-        return cls(offset, step, first, last - first + 1)
+        return self.offset + self.step * self.indices
 
 
 @dataclass(frozen=True)
@@ -71,27 +70,96 @@ class Discretised:
     nudge: float
 
 
+def upper(law: LossLaw, grid: Grid) -> Discretised:
+    """Masses whose δ, in any composition, is at least that of `law`: connect the dots."""
+    points = law.points(grid.nodes)
+    return _connect(law, grid, points, points.cell)
+
+
+def lower(law: LossLaw, grid: Grid) -> Discretised:
+    """Masses whose δ, in any composition, is at most that of `law`: gathered pieces."""
+    cells = _Cells(law, grid)
+    return _gather_pieces(law, grid, law.points(cells.edges), cells)
+
+
+def both(law: LossLaw, grid: Grid) -> tuple[Discretised, Discretised]:
+    """`upper` and `lower` from the same points, which is most of the work."""
+    cells = _Cells(law, grid)
+    points = law.points(cells.edges)
+    above = _connect(law, grid, points, cells.cell_of_part[points.cell])
+    return above, _gather_pieces(law, grid, points, cells)
+
+
+class _Cells:
+    """The cells between nodes, cut into two parts; near the seam into `_PARTS`.
+
+    Attributes:
+      edges: The parts' edges.
+      cell_of_part: For each part its cell; cell k has node k below and node k + 1 above.
+      is_high: For each part whether it is nearer to the node above, beyond the cell's cut.
+      upwards, downwards: Slices of the parts to be gathered, from the seam on.
+    """
+
+    def __init__(self, law: LossLaw, grid: Grid) -> None:
+        nodes = grid.nodes
+        count = nodes.size - 1
+        parts = np.full(count, 2)
+        seam = law.seam
+        start = 0
+        if seam is Seam.BOTTOM:
+            parts[:_GATHERED] = _PARTS
+        elif seam is Seam.TOP:
+            parts[-_GATHERED:] = _PARTS
+        elif seam is Seam.CENTRE:
+            start = int(np.clip(np.searchsorted(grid.indices, 0), 1, count - 1))
+            parts[max(start - _GATHERED, 0) : start + _GATHERED] = _PARTS
+        self.cell_of_part = np.repeat(np.arange(count), parts)
+        firsts = np.cumsum(parts) - parts
+        rank = np.arange(self.cell_of_part.size) - firsts[self.cell_of_part]
+        share = rank / parts[self.cell_of_part]
+        width = np.diff(nodes)
+        self.edges = np.append(nodes[self.cell_of_part] + share * width[self.cell_of_part], nodes[-1])
+        halved = parts == 2
+        self.edges[firsts[halved] + 1] = law.cuts(nodes)[halved]
+        self.is_high = 2 * rank >= parts[self.cell_of_part]
+
+        total = self.cell_of_part.size
+        fine = np.flatnonzero(parts == _PARTS)
+        self.upwards = self.downwards = slice(0, 0)
+        if seam is Seam.BOTTOM:
+            self.upwards = slice(0, int(firsts[fine[-1]]) + _PARTS)
+        elif seam is Seam.TOP:
+            self.downwards = slice(int(firsts[fine[0]]), total)
+        elif seam is Seam.CENTRE:
+            # The half cells next to the central node are its own piece.
+            self.upwards = slice(int(firsts[start]) + _PARTS // 2, int(firsts[fine[-1]]) + _PARTS)
+            self.downwards = slice(int(firsts[fine[0]]), int(firsts[start]) - _PARTS // 2)
+
+
 def _slack(points: Points, grid: Grid) -> FloatArray:
     """How far a point may be from its computed place relative to the grid."""
     return points.loss_error + 4.0 * UNIT * (np.abs(points.loss) + abs(grid.offset) + grid.step)
 
 
-def _sum(cells: np.ndarray, values: FloatArray, size: int) -> FloatArray:
+def _sum(cells: IntArray, values: FloatArray, size: int) -> FloatArray:
     return np.bincount(cells, weights=values, minlength=size)
 
 
-def upper(law: LossLaw, grid: Grid) -> Discretised:
-    """Masses whose δ, in any composition, is at least that of `law`: connect the dots."""
-    nodes, step, count = grid.nodes, grid.step, grid.count
-    points = law.points(nodes)
-    place = np.clip(points.loss + _slack(points, grid) - nodes[points.cell], 0.0, None)
-    over = place > step
-    cell = points.cell + over
-    place = np.where(over, place - step, place)
+def _connect(law: LossLaw, grid: Grid, points: Points, cell: IntArray) -> Discretised:
+    nodes = grid.nodes
+    count = nodes.size
+    widths = np.append(np.diff(nodes), grid.step)
+    place = np.maximum(points.loss + _slack(points, grid) - nodes[cell], 0.0)
+    over = place > widths[cell]
+    if np.any(over):
+        place[over] -= widths[cell[over]]
+        cell = np.minimum(cell + over, count - 2)
+    width = widths[cell]
 
     mass = points.mass * (1.0 + points.mass_error + 8.0 * UNIT)
-    share_above = np.expm1(-place) / np.expm1(-step)
-    share_below = np.exp(-place) * (np.expm1(place - step) / np.expm1(-step))
+    whole = np.expm1(-widths)[cell]
+    share_above = np.expm1(-place) / whole
+    share_below = np.exp(-place) * (np.expm1(np.minimum(place - width, 0.0)) / whole)
     masses = _sum(cell, mass * share_below, count) + _sum(cell + 1, mass * share_above, count)
     summands = np.bincount(cell, minlength=count)
     masses *= 1.0 + UNIT * np.minimum(summands + np.roll(summands, 1) + 4.0, _MOST_SUMMANDS)
@@ -101,37 +169,52 @@ def upper(law: LossLaw, grid: Grid) -> Discretised:
     return Discretised(grid, masses, law.infinite + above * (1.0 + TAIL_ERROR), 0.0)
 
 
-def lower(law: LossLaw, grid: Grid) -> Discretised:
-    """Masses whose δ, in any composition, is at most that of `law`: gathered pieces."""
-    nodes, step, count = grid.nodes, grid.step, grid.count
-    cuts = law.cuts(nodes)
-    edges = np.empty(2 * count - 1)
-    edges[0::2], edges[1::2] = nodes, cuts
-    points = law.points(edges)
+def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> Discretised:
+    nodes = grid.nodes
+    count = nodes.size
+    widths = np.append(np.diff(nodes), grid.step)
     slack = _slack(points, grid)
-    nudge = 64.0 * UNIT * step
+    loss = points.loss - slack
+    mass = points.mass * (1.0 - points.mass_error - 8.0 * UNIT)
+    part = points.cell
+    nudge = 64.0 * UNIT * grid.step
+    masses = np.zeros(count)
+
     if law.lattice is not None and slack.size:
-        nudge += 2.0 * float(np.max(slack))
+        # Points at a node go there, whichever side rounding puts them on.
+        nearest = np.clip(np.searchsorted(nodes, points.loss - 0.5 * grid.step), 0, count - 1)
+        at_node = np.abs(points.loss - nodes[nearest]) <= 2.0 * slack
+        nudge += 4.0 * float(np.max(slack[at_node], initial=0.0))
+        masses += _sum(nearest[at_node], mass[at_node], count)
+        loss, mass, part = loss[~at_node], mass[~at_node], part[~at_node]
 
-    cell, is_below = points.cell // 2, points.cell % 2 == 1
-    place = points.loss - slack + nudge - nodes[cell]
-    under = place < 0.0  # Below its node after all: it belongs to the part below that node.
-    cell, is_below = cell - under, is_below | under
-    place = np.where(under, np.maximum(place + step, 0.0), np.minimum(place, step))
-    keep = cell >= 0
-    cell, is_below, place = cell[keep], is_below[keep], place[keep]
-    mass = points.mass[keep] * (1.0 - points.mass_error[keep] - 8.0 * UNIT)
+    # No point may lie below its cell; by how much rounding lets it, the nudge makes up for.
+    bottom = nodes[cells.cell_of_part[part]]
+    nudge += max(float(np.max(bottom - loss, initial=0.0)), 0.0)
+    place = np.maximum(loss + nudge - bottom, 0.0)
+    # Sums per part, relative to the cell's lower node: mass, and mass·(1 − a/a_node).
+    part_count = cells.cell_of_part.size
+    part_mass = _sum(part, mass, part_count)
+    part_gain = _sum(part, -mass * np.expm1(-place), part_count)
+    summands = np.minimum(np.bincount(part, minlength=part_count) + 16.0, _MOST_SUMMANDS)
+    part_mass *= 1.0 - UNIT * summands
+    part_gain *= 1.0 - 2.0 * UNIT * summands
+    worst = UNIT * float(np.max(summands))
 
-    gain = -mass * np.expm1(-place)  # mass·(1 − a/a_node) relative to the node below
-    high, low = ~is_below, is_below
-    upper_mass = _sum(cell[high], mass[high], count)
-    upper_gain = _sum(cell[high], gain[high], count)
-    # The parts below a node are indexed by that node, cell + 1.
-    lower_mass = _sum(cell[low] + 1, mass[low], count)
-    lower_cost = _sum(cell[low] + 1, mass[low] * np.expm1(step - place[low]), count)
-    lower_gain = _sum(cell[low] + 1, gain[low], count)
-    summands = np.minimum(np.bincount(cell, minlength=count) + 4.0, _MOST_SUMMANDS)
-    shrink = 1.0 - UNIT * (summands + np.roll(summands, 1))
+    for parts, direction in ((cells.upwards, 1), (cells.downwards, -1)):
+        reach = gather(nodes, cells.cell_of_part, part_mass, part_gain, parts, direction, masses)
+        nudge += 4.0 * worst * reach
+
+    high = cells.is_high
+    upper_mass = _sum(cells.cell_of_part[~high], part_mass[~high], count)
+    upper_gain = _sum(cells.cell_of_part[~high], part_gain[~high], count)
+    # The parts below a node are indexed by that node.
+    lower_mass = _sum(cells.cell_of_part[high] + 1, part_mass[high], count)
+    lower_gain = _sum(cells.cell_of_part[high] + 1, part_gain[high], count)
+    below = np.roll(widths, 1)
+    # mass·(a/a_node − 1) relative to the upper node, from that relative to the lower one.
+    lower_cost = np.expm1(below) * lower_mass - np.exp(below) * lower_gain
+    lower_cost = np.maximum(lower_cost, 0.0) + (2.0 * worst + 32.0 * UNIT) * below * lower_mass
 
     fraction = np.ones(count)
     for _ in range(_BALANCE_ROUNDS):
@@ -140,9 +223,9 @@ def lower(law: LossLaw, grid: Grid) -> Discretised:
         with np.errstate(divide="ignore", invalid="ignore"):
             balanced = total_gain / lower_cost
         fraction = np.where(balanced < 1.0, balanced, 1.0)
-    masses = upper_mass + fraction * lower_mass
+    masses += upper_mass + fraction * lower_mass
     masses[:-1] += (1.0 - fraction[1:]) * lower_mass[1:]
-    masses *= shrink
+    masses *= 1.0 - 16.0 * UNIT
     _, above = law.tails(float(nodes[0]), float(nodes[-1]))
     masses[-1] += above * (1.0 - TAIL_ERROR)
     return Discretised(grid, masses, 0.0, nudge)

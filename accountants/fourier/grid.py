@@ -16,6 +16,7 @@ One law, once, needs no composition: δ(ε) is a single integral with positive i
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,20 +48,18 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
     tolerance = _validate.positive("tolerance", tolerance)
     if _single(laws):
         return _single_delta(laws[0][0], epsilon)
-    outlook = Outlook(laws, 1e-300)
+    log_delta, _ = Outlook(laws, 1e-300, 1.0).delta(epsilon)
+    outlook = Outlook(laws, math.exp(max(log_delta - 10.0, -690.0)), 0.01 * tolerance)
     log_delta, tilt = outlook.delta(epsilon)
-    outlook = Outlook(laws, math.exp(max(log_delta - 10.0, -690.0)))
-    log_delta, tilt = outlook.delta(epsilon)
-    outlook.cut_below(tilt)
     window = outlook.window(tilt, epsilon, log_delta - 5.0)
 
     best = Bounds(0.0, 1.0)
-    length = _FIRST_LENGTH
+    length = _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
     for _ in range(_MOST_PASSES):
-        above, below, length = _compose_both(laws, outlook, window, length)
+        above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
         new = Bounds(below.delta(epsilon)[0], above.delta(epsilon)[0])
         best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
-        excess = best.gap / max(best.upper, _SMALLEST) / tolerance
+        excess = _excess(best, tolerance)
         if excess <= 1.0 or length >= _most_length(laws):
             break
         length = _next_length(length, excess, laws)
@@ -83,23 +82,27 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     tolerance = _validate.positive("tolerance", tolerance)
     if _single(laws):
         return _single_epsilon(laws[0][0], delta)
-    outlook = Outlook(laws, delta)
-    guess, tilt = outlook.epsilon(delta)
-    outlook.cut_below(tilt)
+    guess, tilt = Outlook(laws, delta, 1e-6).epsilon(delta)
+    # ε moves by the relative error of δ over the tilt.
+    aim = 0.01 * tolerance * min(1.0, max(guess * tilt, 1e-6))
+    outlook = Outlook(laws, delta, aim)
 
     best = Bounds(0.0, math.inf)
-    length = _FIRST_LENGTH
     low = max(0.0, guess - 8.0 / tilt)
+    width = outlook.window(tilt, low, math.log(delta)).width
+    # The first pass only has to see where ε is: to a percent, or a tenth of the tilt's scale.
+    length = _first_length(outlook, tilt, width, max(0.01 * guess, 0.1 / tilt), laws)
     for _ in range(_MOST_PASSES):
         window = outlook.window(tilt, low, math.log(delta))
-        above, below, length = _compose_both(laws, outlook, window, length)
+        ceiling = min(guess, best.upper)
+        above, below, length = _compose_both(laws, outlook, window, tilt, ceiling, length)
         new = Bounds(_least_epsilon(below, delta, low), _least_epsilon(above, delta, low))
         if new.lower <= low and low > 0.0:  # Not seen: look lower.
             low = max(0.0, low - 2.0 * max(guess - low, 8.0 / tilt))
             best = Bounds(best.lower, min(best.upper, new.upper))
             continue
         best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
-        excess = best.gap / max(best.upper, _SMALLEST) / tolerance
+        excess = _excess(best, tolerance)
         if excess <= 1.0 or length >= _most_length(laws):
             break
         length = _next_length(length, excess, laws)
@@ -131,6 +134,21 @@ def _most_length(laws: Laws) -> int:
     return max(_FIRST_LENGTH, 2 ** int(math.log2(_MOST_NODES / len(laws))))
 
 
+def _first_length(outlook: Outlook, tilt: float, width: float, error: float, laws: Laws) -> int:
+    """The least length at which the grid moves ε by about `error`."""
+    lengths = _FIRST_LENGTH * 2 ** np.arange(0, 14)
+    moved = 0.5 * (1.0 + tilt) * outlook.spread(tilt, width / lengths)
+    enough = lengths[moved <= error]
+    return min(int(enough[0]) if enough.size else int(lengths[-1]), _most_length(laws))
+
+
+def _excess(bounds: Bounds, tolerance: float) -> float:
+    """The relative gap over the tolerance."""
+    if math.isinf(bounds.upper):
+        return math.inf
+    return bounds.gap / max(bounds.upper, _SMALLEST) / tolerance
+
+
 def _next_length(length: int, excess: float, laws: Laws) -> int:
     wanted = length * min(max(1.2 * math.sqrt(excess), 2.0), 64.0)
     return min(2 ** math.ceil(math.log2(wanted)), _most_length(laws))
@@ -138,12 +156,32 @@ def _next_length(length: int, excess: float, laws: Laws) -> int:
 
 def _lattice_step(laws: Laws) -> float | None:
     """The one step of all laws' lattices, if there is one."""
-    steps = {law.lattice[1] if law.lattice else None for law, _ in laws}
-    return steps.pop() if len(steps) == 1 else None
+    steps = {law.lattice[1] if law.lattice else 0.0 for law, _ in laws}
+    return (steps.pop() or None) if len(steps) == 1 else None
+
+
+def _anchor(law: LossLaw, step: float) -> float:
+    """Where a node should be: at the atoms, else at the mean of the law's densest step.
+
+    The mass of small sampling rates crowds at a loss near 0, in less than a step; a node in the
+    middle of it takes it in without any error. Unimportant where the step is fine.
+    """
+    if law.lattice is not None:
+        return law.lattice[0]
+    low, high = law.loss_range(0.25, 0.75)
+    centre = 0.5 * (low + high)
+    for _ in range(3):
+        points = law.points(np.array([centre - 0.5 * step, centre + 0.5 * step]))
+        total = float(np.sum(points.mass))
+        if total <= 0.0:
+            break
+        share = float(np.dot(points.mass, np.expm1(-(points.loss - centre)))) / total
+        centre -= math.log1p(share)
+    return centre
 
 
 def _compose_both(
-    laws: Laws, outlook: Outlook, window: Window, length: int
+    laws: Laws, outlook: Outlook, window: Window, saddle: float, ceiling: float, length: int
 ) -> tuple[Composed, Composed, int]:
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
     step = window.width / length
@@ -154,23 +192,14 @@ def _compose_both(
         elif window.width <= lattice * _most_length(laws):
             step = lattice
         length = 2 ** math.ceil(math.log2(max(window.width / step, 2.0)))
-    window = Window(
-        tilt=window.tilt,
-        low=window.low,
-        width=length * step,
-        below=window.below,
-        above=window.above,
-        beyond=window.beyond,
-    )
-    sides = []
-    for sign, rule in ((1, discretise.upper), (-1, discretise.lower)):
-        parts = []
-        for (law, count), (low, high) in zip(laws, outlook.ranges, strict=True):
-            offset = law.lattice[0] if law.lattice and lattice else 0.0
-            grid = discretise.Grid.covering(offset, step, low, high)
-            parts.append((rule(law, grid), count))
-        sides.append(compose(parts, window, length, sign))
-    return sides[0], sides[1], length
+    window = replace(window, width=length * step)
+    above, below = [], []
+    for which, (law, count) in enumerate(laws):
+        nodes = outlook.grid(which, saddle, ceiling, _anchor(law, step), step)
+        upper, lower = discretise.both(law, nodes)
+        above.append((upper, count))
+        below.append((lower, count))
+    return compose(above, window, length, 1), compose(below, window, length, -1), length
 
 
 def _least_epsilon(composed: Composed, delta: float, low: float) -> float:

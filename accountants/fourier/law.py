@@ -16,6 +16,7 @@ of numpy and ndtr of scipy are taken to be within 4u, ndtr within 1e-13, relativ
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -30,9 +31,9 @@ RULE_ERROR = 64.0 * UNIT
 # Relative widening of tail masses that come from ndtr at a rounded argument.
 TAIL_ERROR = 1e-11
 
-_ORDERS = (3, 5, 8)
+_ORDERS = (2, 3, 5, 8)
 # Half-widths, in units of a panel's analyticity radius, up to which each order is used.
-_HALF_WIDTHS = (1e-3, 0.025, 0.125)
+_HALF_WIDTHS = (1e-5, 1e-3, 0.025, 0.125)
 _RULES = tuple(np.polynomial.legendre.leggauss(order) for order in _ORDERS)
 
 
@@ -53,12 +54,25 @@ class Tails(NamedTuple):
     above: float
 
 
+class Seam(Enum):
+    """Where a law may be denser than any grid: at its lowest or highest loss, or at its centre."""
+
+    NONE = "none"
+    BOTTOM = "bottom"
+    TOP = "top"
+    CENTRE = "centre"
+
+
 class LossLaw(Protocol):
     """The law under P of L = log dP/dQ for one ordered pair."""
 
     @property
+    def seam(self) -> Seam:
+        """Where the law is dense."""
+
+    @property
     def lattice(self) -> tuple[float, float] | None:
-        """(offset, step) such that all atoms lie at offset + step·ℤ, or None: no such lattice."""
+        """(offset, step): all atoms lie at offset + step·ℤ. A step of 0 is one atom; None is none."""
 
     @property
     def infinite(self) -> float:
@@ -114,8 +128,8 @@ def panel_rule(
     a panel of half-width w the Bernstein ellipse of parameter ρ = 2R/w then serves, and the rule
     of order n errs by at most (64/15)·e^5·ρ^{−2n}/(1−ρ^{−2}) relative to the integrand's size
     (Trefethen 2013, Theorem 19.3); the hat functions of a narrow cell are smaller than their
-    continuation by at most w/R. Orders 3, 5, 8 up to w/R = 0.001, 0.025, 0.125 keep the sum of all
-    that below 3e-15, part of `RULE_ERROR`.
+    continuation by at most w/R. Orders 2, 3, 5, 8 up to w/R = 1e-5, 0.001, 0.025, 0.125 keep the sum
+    of all that below 3e-15, part of `RULE_ERROR`.
 
     Args:
       edges: Finite and non-decreasing, inside the hull of `breaks`.

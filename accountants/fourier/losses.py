@@ -74,9 +74,7 @@ def _randomized_response(atom: atoms.RandomizedResponse) -> PairLaws:
     # Against the uniform response; log(p) is negative, log(1 + (k−1)(1−p)) positive.
     low, high = math.log(noise), math.log1p((buckets - 1) * (1.0 - noise))
     has = AtomicLaw((low, high), ((buckets - 1) * other, same), (low, high - low))
-    has_not = AtomicLaw(
-        (-high, -low), (1.0 / buckets, (buckets - 1) / buckets), (-high, high - low)
-    )
+    has_not = AtomicLaw((-high, -low), (1.0 / buckets, (buckets - 1) / buckets), (-high, high - low))
     return _tight(has, has_not)
 
 

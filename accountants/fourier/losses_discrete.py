@@ -11,6 +11,7 @@ from accountants.fourier.law import (
     UNIT,
     FloatArray,
     Points,
+    Seam,
     Tails,
     panel_rule,
 )
@@ -43,6 +44,7 @@ class AtomicLaw:
     masses: tuple[float, ...]
     lattice: tuple[float, float] | None
     infinite: float = field(default=0.0, init=False)
+    seam: Seam = field(default=Seam.NONE, init=False)
 
     def loss_range(self, below: float, above: float) -> tuple[float, float]:
         """The extreme atoms; see `LossLaw`."""
@@ -72,6 +74,7 @@ class LaplaceLaw:
 
     scale: float
     infinite: float = field(default=0.0, init=False)
+    seam: Seam = field(default=Seam.NONE, init=False)
 
     @property
     def lattice(self) -> tuple[float, float]:
@@ -137,7 +140,8 @@ class SymmetrisedLaw:
 
     inner: GaussianMixtureLaw
     infinite: float = field(default=0.0, init=False)
-    lattice: tuple[float, float] | None = field(default=None, init=False)
+    seam: Seam = field(default=Seam.CENTRE, init=False)
+    lattice: tuple[float, float] = field(default=(0.0, 0.0), init=False)
 
     @functools.cached_property
     def _centre(self) -> float:

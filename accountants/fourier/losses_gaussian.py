@@ -26,6 +26,7 @@ from accountants.fourier.law import (
     UNIT,
     FloatArray,
     Points,
+    Seam,
     Tails,
     panel_rule,
 )
@@ -41,6 +42,13 @@ class Kind(Enum):
     REMOVE = "remove"
     ADD = "add"
     REPLACE = "replace"
+
+
+def _log_mean_exp(z: FloatArray) -> FloatArray:
+    """log((e^z − 1)/z)."""
+    small = np.abs(z) < 1e-3
+    safe = np.clip(np.where(small, 1.0, z), -600.0, 600.0)
+    return np.where(small, z * (0.5 + z / 24.0), np.log(np.expm1(safe) / safe))
 
 
 @functools.lru_cache(maxsize=256)
@@ -66,6 +74,13 @@ class GaussianMixtureLaw:
     infinite: float = field(default=0.0, init=False)
     lattice: tuple[float, float] | None = field(default=None, init=False)
 
+    @property
+    def seam(self) -> Seam:
+        """Sampled losses crowd at log(1 − q), or its negative, or 0."""
+        if len(self.weights) == 1:
+            return Seam.NONE
+        return {Kind.REMOVE: Seam.BOTTOM, Kind.ADD: Seam.TOP, Kind.REPLACE: Seam.CENTRE}[self.kind]
+
     def loss_range(self, below: float, above: float) -> tuple[float, float]:
         """Losses beyond which P has at most the given masses; see `LossLaw`."""
         low = max(float(special.ndtri(below)), -_REACH) + self._lowest
@@ -77,12 +92,8 @@ class GaussianMixtureLaw:
         """The P-masses beyond; see `LossLaw`."""
         y = self._place(np.array([low, high]))
         weights, shifts = self._components
-        below = math.fsum(
-            w * float(special.ndtr(y[0] - m)) for w, m in zip(weights, shifts, strict=True)
-        )
-        above = math.fsum(
-            w * float(special.ndtr(m - y[1])) for w, m in zip(weights, shifts, strict=True)
-        )
+        below = math.fsum(w * float(special.ndtr(y[0] - m)) for w, m in zip(weights, shifts, strict=True))
+        above = math.fsum(w * float(special.ndtr(m - y[1])) for w, m in zip(weights, shifts, strict=True))
         return Tails(below, above)
 
     def points(self, edges: FloatArray) -> Points:
@@ -92,30 +103,27 @@ class GaussianMixtureLaw:
         y_edges = np.clip(self._place(edges), low, high)
         cell, y, weight = panel_rule(y_edges, breaks, radius)
         loss, loss_error = self._loss(y)
-        log_density, log_density_error = self._log_density(y)
+        log_density, log_density_error = self._log_density(y, loss)
         mass = weight * np.exp(log_density)
         return Points(cell, loss, loss_error, mass, RULE_ERROR + log_density_error)
 
     def cuts(self, edges: FloatArray) -> FloatArray:
-        """Middles, moved against the slope of the density; see `LossLaw`.
+        r"""Where pieces around the nodes average to them if the density is locally e^{gl}.
 
-        Where the density of L goes like e^{gl}, a piece of width h whose middle is −gh²/12 from a
-        node averages to that node.
+        For cells of width w that is x below the upper node with ∫_{−x}^{w−x} (1 − e^{−t})e^{gt} dt = 0,
+        or x = ψ(gw) − ψ((g−1)w), ψ(z) = log((e^z − 1)/z).
         """
-        middle = 0.5 * (edges[:-1] + edges[1:])
+        middle, width = 0.5 * (edges[:-1] + edges[1:]), np.diff(edges)
         if middle.size < 3:
             return middle
-        width = np.diff(edges)
         low, high = self._lowest - _REACH, self._highest + _REACH
         y_edges = np.clip(self._place(edges), low, high)
         log_density, _ = self._log_density(0.5 * (y_edges[:-1] + y_edges[1:]))
         with np.errstate(divide="ignore"):
-            log_mass = log_density + np.log(np.diff(y_edges))
-        log_mass = np.maximum(log_mass, -800.0)
-        slope = np.gradient(log_mass)  # g·h
-        # E[a] is preserved, a = e^{−l}: the weight e^{−l} steepens the slope by 1/2.
-        shift = np.clip((slope - 0.5 * width) / 12.0, -0.4, 0.4)
-        return middle - shift * width
+            log_density = log_density + np.log(np.diff(y_edges)) - np.log(width)
+        slope = np.gradient(np.maximum(log_density, -1e4), middle)
+        reach = _log_mean_exp(slope * width) - _log_mean_exp((slope - 1.0) * width)
+        return edges[1:] - np.clip(reach, 0.02 * width, 0.98 * width)
 
     @property
     def _components(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -130,13 +138,17 @@ class GaussianMixtureLaw:
     def _highest(self) -> float:
         return max(self._components[1])
 
-    def _log_density(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _log_density(
+        self, y: FloatArray, loss: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Log of P's density, and its error bound (that of (y − m)²/2, at the furthest mean)."""
         furthest = np.maximum((y - self._lowest) ** 2, (y - self._highest) ** 2)
         error = UNIT * (16.0 + 2.0 * furthest + 2.0 * np.abs(y) * (np.abs(y) + self._highest))
         log_density = -0.5 * y * y - _LOG_SQRT_2PI
-        if self.kind is not Kind.ADD:
-            log_density = log_density + self._log_ratio(y)[0]
+        if self.kind is Kind.REMOVE and loss is not None:
+            log_density += loss
+        elif self.kind is not Kind.ADD:
+            log_density += self._log_ratio(y)[0]
         return log_density, error
 
     def _loss(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -167,8 +179,7 @@ class GaussianMixtureLaw:
         spread = np.sum(scaled * exponent_error, axis=0) / total
         size = np.where(
             near,
-            np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0)
-            / (1.0 + np.minimum(x, 0)),
+            np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0) / (1.0 + np.minimum(x, 0)),
             np.abs(top) + 1.0,
         )
         rounding = (16.0 + len(self.weights)) * UNIT * (size + np.abs(log_w))

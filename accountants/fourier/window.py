@@ -15,23 +15,33 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from accountants.fourier.convolve import Window, log_expm1
-from accountants.fourier.law import FloatArray, LossLaw
+from accountants.fourier.convolve import Window
+from accountants.fourier.discretise import Grid
+from accountants.fourier.law import FloatArray, IntArray, LossLaw
 
-# Aliasing and truncation are aimed at this fraction of δ.
-AIM = 1e-10
-_LOG_AIM = math.log(AIM)
+_LADDER = np.geomspace(0.03, 30.0, 28)
+# Where nodes get sparse, see `Outlook.grid`.
+_SPARSE, _LEVELS = 0.005, 12
+_MULTIPLES = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.25, 1.5, 2.0, 3.0])
+_FRACTIONS = np.array([1.0, 0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02])
 
 
 class Outlook:
     """The laws' points, cut where nothing is left to see, and what follows from them."""
 
-    def __init__(self, laws: Sequence[tuple[LossLaw, int]], tail: float) -> None:
-        """Cut the laws so that at most `tail`·AIM of mass is lost above, over all steps."""
+    def __init__(self, laws: Sequence[tuple[LossLaw, int]], delta: float, aim: float) -> None:
+        """Cut the laws so that at most `aim`·`delta` of mass is lost above, over all steps.
+
+        Args:
+          laws: Loss laws and counts.
+          delta: The δ that is asked for, or about what is expected.
+          aim: The relative error of δ that truncation and aliasing may cost.
+        """
+        self._aim = aim
         self.ranges: list[tuple[float, float]] = []
         self._points: list[tuple[FloatArray, FloatArray, int]] = []
         steps = sum(count for _, count in laws)
-        above = max(tail * AIM / steps, 1e-305)
+        above = max(delta * aim / steps, 1e-305)
         for law, count in laws:
             low, high = law.loss_range(1e-300, above)
             spread = max(high - low, 1e-300)
@@ -61,16 +71,51 @@ class Outlook:
             variance += count * float(np.dot(weights, (loss - one) ** 2))
         return mean, math.sqrt(max(variance, 1e-300))
 
-    def cut_below(self, tilt: float) -> None:
-        """Raise the ranges' lower ends to where, tilted, a fraction of AIM² lies below."""
-        for i, (loss, log_mass, count) in enumerate(self._points):
-            order = np.argsort(loss)
-            exponents = (tilt * loss + log_mass)[order]
+    def grid(
+        self, which: int, saddle: float, ceiling: float, offset: float, step: float
+    ) -> Grid:
+        """Nodes for one law: offset + step·j, sparser where, tilted, little mass is left.
+
+        Beyond the loss at which the tilted tail is c·4^{−k}, the nodes are 2^k steps apart, so that
+        each k adds about as much variance, c·h², as the others, and all together little. A single
+        loss above ε, the `ceiling`, is on the straight part of (1 − e^ε·a)₊, where the dots may be
+        far apart: the tilt's weight is not increased any further there.
+        """
+        loss, log_mass, count = self._points[which]
+        order = np.argsort(loss)
+        exponents = (saddle * np.minimum(loss, ceiling) + log_mass)[order]
+        weights = np.exp(exponents - np.max(exponents))
+        weights /= np.sum(weights)
+        sorted_loss = loss[order]
+        from_below, from_above = np.cumsum(weights), np.cumsum(weights[::-1])[::-1]
+        low, high = self.ranges[which]
+        first = int(np.searchsorted(from_below, self._aim / count))
+        low = max(low, min(float(sorted_loss[min(first, loss.size - 1)]), high))
+
+        centre = float(sorted_loss[int(np.searchsorted(from_below, 0.5))])
+        start = round((min(max(centre, low), high) - offset) / step)
+        limits = _SPARSE * 0.25 ** np.arange(1, _LEVELS)
+        up = sorted_loss[np.searchsorted(-from_above, -limits, side="left").clip(0, loss.size - 1)]
+        down = sorted_loss[np.searchsorted(from_below, limits).clip(0, loss.size - 1)]
+        last = math.ceil((high - offset) / step) + 1
+        bottom = math.floor((low - offset) / step) - 1
+        above = _ladder(start, last, [(x - offset) / step for x in up])
+        below = _ladder(-start, -bottom, [(offset - x) / step for x in down])
+        return Grid(offset, step, np.concatenate((-below[:0:-1], above)))
+
+    def spread(self, saddle: float, steps: FloatArray) -> FloatArray:
+        """About how much variance, tilted, connecting the dots adds at each grid step."""
+        total = np.zeros(steps.size)
+        for loss, log_mass, count in self._points:
+            exponents = saddle * loss + log_mass
             weights = np.exp(exponents - np.max(exponents))
-            share = np.cumsum(weights) / np.sum(weights)
-            first = int(np.searchsorted(share, 1e-14 / count))
-            low, high = self.ranges[i]
-            self.ranges[i] = (max(low, min(float(loss[order][first]), high)), high)
+            weights /= np.sum(weights)
+            order = np.argsort(loss)
+            centre = loss[order][int(np.searchsorted(np.cumsum(weights[order]), 0.5))]
+            far = np.abs(loss - centre)
+            added = np.minimum(steps[:, None] ** 2 / 6.0, steps[:, None] * far)
+            total += count * (added @ weights)
+        return total
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """The Chernoff ε of δ and its tilt; ε = 0 and δ(0)'s tilt if that is no larger."""
@@ -92,38 +137,78 @@ class Outlook:
         tilt, value = _minimise(log_delta)
         return value, tilt
 
-    def window(self, tilt: float, low: float, log_delta: float) -> Window:
-        """The narrowest window from `low` upwards whose errors are AIM·δ by Chernoff bounds."""
-        _, deviation = self.tilted(tilt)
-        ladder = np.array([0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0])
-        steps = np.concatenate((ladder / deviation, tilt * np.array([0.5, 1.0, 2.0, 4.0])))
-        above, below = np.sort(tilt + steps), np.sort(tilt - steps)
-        moments_above, moments_below = self.log_moment(above), self.log_moment(below)
-        target = log_delta + _LOG_AIM
+    def window(self, saddle: float, low: float, log_delta: float) -> Window:
+        """The narrowest window from `low` upwards whose errors are `aim`·δ by Chernoff bounds.
 
-        def over(width: float) -> Window | None:
-            lost = moments_above - above * (low + width)
-            from_above = moments_above - above * low
-            from_above -= [log_expm1((t - tilt) * width) for t in above]
-            reference = np.where(below >= 0.0, low, low + width)
-            from_below = moments_below - below * reference
-            from_below -= [log_expm1((tilt - t) * width) for t in below]
-            choice = [int(np.argmin(errors)) for errors in (lost, from_above, from_below)]
-            worst = max(lost[choice[0]], from_above[choice[1]], from_below[choice[2]])
-            window = Window(
-                tilt=tilt,
-                low=low,
-                width=width,
-                below=float(below[choice[2]]),
-                above=float(above[choice[1]]),
-                beyond=float(above[choice[0]]),
-            )
-            return window if worst <= target or width > 1e12 else None
+        The saddle point is the tilt at which the FFT's rounding hurts least. A smaller tilt makes
+        heavy upper tails alias less, so the window may be narrower; it is taken as long as the
+        rounding, which grows by e^{K(t) − tε} over its value at the saddle, stays below `aim`.
+        """
+        steps = sum(count for *_, count in self._points)
+        tilts = saddle * _FRACTIONS
+        heights = self.log_moment(tilts) - tilts * low
+        budget = max(math.log(self._aim / (1e-14 * (steps + 10.0))), 0.0)
+        allowed = tilts[heights - np.min(heights) <= budget]
+        _, deviation = self.tilted(saddle)
+        candidates = np.concatenate((saddle + _LADDER / deviation, saddle - _LADDER / deviation))
+        candidates = np.sort(np.concatenate((candidates, saddle * _MULTIPLES)))
+        moments = self.log_moment(candidates)
+        found = [_narrowest(t, low, log_delta + math.log(self._aim), candidates, moments) for t in allowed]
+        return min(found, key=lambda window: window.width)
 
-        width = 0.1 * min(deviation, 1.0 / tilt)
-        while (found := over(width)) is None:
-            width *= 1.15
-        return found
+
+def _narrowest(
+    tilt: float, low: float, target: float, tilts: FloatArray, moments: FloatArray
+) -> Window:
+    """The narrowest window for one tilt, given K = `moments` at `tilts` to choose from."""
+    above, below = tilts > tilt * (1.0 + 1e-9), tilts < tilt * (1.0 - 1e-9)
+    beyond = tilts > 0.0
+
+    def over(width: float) -> tuple[float, Window]:
+        lost = np.where(beyond, moments - tilts * (low + width), np.inf)
+        from_above = np.where(above, moments - tilts * low - _log_expm1((tilts - tilt) * width), np.inf)
+        reference = np.where(tilts >= 0.0, low, low + width)
+        from_below = moments - tilts * reference - _log_expm1((tilt - tilts) * width)
+        from_below = np.where(below, from_below, np.inf)
+        choice = [int(np.argmin(errors)) for errors in (lost, from_above, from_below)]
+        worst = max(lost[choice[0]], from_above[choice[1]], from_below[choice[2]])
+        window = Window(
+            tilt=float(tilt),
+            low=low,
+            width=width,
+            below=float(tilts[choice[2]]),
+            above=float(tilts[choice[1]]),
+            beyond=float(tilts[choice[0]]),
+        )
+        return float(worst), window
+
+    least, most = 1e-9, 1e-9
+    while over(most)[0] > target and most < 1e15:
+        least, most = most, 4.0 * most
+    for _ in range(7):
+        middle = math.sqrt(least * most)
+        least, most = (least, middle) if over(middle)[0] <= target else (middle, most)
+    return over(most)[1]
+
+
+def _log_expm1(x: FloatArray) -> FloatArray:
+    """log(e^x − 1), −inf where x ≤ 0 is not asked for."""
+    positive = np.maximum(x, 1e-300)
+    return positive + np.log(-np.expm1(-positive))
+
+
+def _ladder(start: int, end: int, limits: list[float]) -> IntArray:
+    """Integers from `start` up to at least `end`, 2^k apart beyond limits[k − 1]."""
+    pieces, here = [], start
+    for k, limit in enumerate([*limits, math.inf]):
+        stride = 2**k
+        stop = end if limit >= end else max(math.ceil(limit), here)
+        steps = -(-(stop - here) // stride)
+        pieces.append(here + stride * np.arange(steps))
+        here += stride * steps
+        if here >= end:
+            break
+    return np.append(np.concatenate(pieces), here)
 
 
 def _profile(tilts: FloatArray) -> FloatArray:

@@ -151,7 +151,9 @@ class TestTradeOff:
         # f is its own inverse: (α, f(α)) and (f(α), α) both lie on the curve.
         mirrored = trade_off(dpa.SelfComposedDpEvent(sampled(1.0, 0.01), 1000), middle)
         steepest = 50.0
-        assert np.all(np.abs(0.5 * (mirrored.lower + mirrored.upper) - self.alphas) <= steepest * gap)
+        assert np.all(
+            np.abs(0.5 * (mirrored.lower + mirrored.upper) - self.alphas) <= steepest * gap
+        )
 
     def test_duality_with_the_profile(self):
         """1 − f(α) − e^ε·α ≤ δ(ε) for every α and ε."""
