@@ -1,44 +1,47 @@
 """Writes fourier_pairs.json: exact eps(delta) of other T-fold dominating pairs, by other means.
 
-    python tests/golden/make_fourier_pairs.py     (needs python-flint; about a minute)
+    python tests/golden/make_fourier_pairs.py     (needs python-flint; 20 seconds)
 
-Independent of `accountants`: nothing of it is imported. All inputs are the exact binary64 values of
-the JSON numbers. Each row says how many significant digits of its strings are certain ("digits").
+Independent of `accountants`: nothing of it is imported. All inputs are the exact binary64 values
+of the JSON numbers. Each row says how many significant digits of its strings are certain
+("digits").
 
-replace_one        P = (1-q) N(0,s²) + q N(-1,s²), Q = (1-q) N(0,s²) + q N(+1,s²); symmetric.
-fixed_size_lower   N(0,1) against (1-q) N(0,1) + q N(2/s,1), both directions: this is the Poisson pair
-                   of noise multiplier s/2, so make_fourier_poisson's `point` computes it.
-fixed_size_upper   symmetrised: with A = (1-q) N(0,1) + q N(2/s,1), Q0 = N(0,1) and w = A/Q0 the law of
-                   the loss under P has, for l > 0, A's mass of log w, for l < 0 the mass that Q0 puts
-                   on log w = -l, and the rest as an atom at 0.
-laplace            Lap(0,b) against Lap(1,b).
-randomized_response  k answers; the truth with probability 1-p+p/k, any other answer with p/k.
+replace_one          P = (1-q) N(0,s²) + q N(-1,s²), Q = (1-q) N(0,s²) + q N(+1,s²); symmetric.
+fixed_size_lower     N(0,1) against A = (1-q) N(0,1) + q N(2/s,1); "remove" is P = A, "add"
+                     P = N(0,1). This is the Poisson pair of noise multiplier s/2, so
+                     `point` of make_fourier_poisson computes it.
+fixed_size_upper     symmetrised: with Q0 = N(0,1) and w = A/Q0 the law of the loss under P has, for
+                     l > 0, A's mass of log w, for l < 0 the mass that Q0 puts on log w = -l, and
+                     the rest as an atom at 0.
+laplace              Lap(0,b) against Lap(1,b); "scale" is b.
+randomized_response  k "answers"; the truth with probability 1-p+p/k, any other answer with p/k.
 
-Method of replace_one and fixed_size_upper: the moment-generating function of a step's loss under P is
-M(z) = sum_k a_k exp(z l_k), a quadrature rule with geometric convergence: the trapezoid rule in y on
-the whole line (replace_one), the exp-transformed trapezoid rule y = y* + exp(v - exp(-v)) on the half
-line w > 1 (fixed_size_upper). Then
+Method of replace_one and fixed_size_upper: the moment-generating function of a step's loss under P
+is M(z) = sum_k a_k exp(z l_k), a quadrature rule with geometric convergence: the trapezoid rule in
+y on the whole line (replace_one), the exp-transformed trapezoid rule y = y* + exp(v - exp(-v)) on
+the half line w > 1 (fixed_size_upper). Then
 
     delta(eps) = 1/(2 pi i) * integral of M(z)^T e^(-z eps) / (z (z+1)) dz,   Re z = theta > 0,
 
-by the trapezoid rule in u, z = theta + i r sinh u, cut off where the integrand is 1e-40 of its peak,
-the step halved until the rules on even and on odd nodes agree to 20 digits (the error of their mean is
-then of the order of that squared). All sums are in ball arithmetic. Each number is computed twice,
-with another theta, r, outer step and inner step; "digits" is the agreement of the two, less one, at
-most 27. If T = 1: closed form in erfc, rigorous but for the midpoint that is printed.
+by the trapezoid rule in u, z = theta + i r sinh u, cut off where the integrand is 1e-40 of its
+peak, the step halved until the rules on even and on odd nodes agree to 20 digits (the error of
+their mean is then of the order of that squared). All sums are in ball arithmetic. Each number is
+computed twice, with another theta, r, outer step and inner step; "digits" is the agreement of the
+two, less one, at most 27. If T = 1: closed form in erfc, bracketed rigorously.
 
 Method of laplace: M(z) = ((1+z) e^(z/b) + z e^(-(1+z)/b)) / (1+2z). Expanding M^T by the binomial
-theorem and closing the contour term by term (right if the exponent is negative, which gives nothing,
-left otherwise) leaves the residues at z = -1/2 and, from the term e^(zT/b), z = 0:
+theorem and closing the contour term by term (right if the exponent is negative, which gives
+nothing, left otherwise) leaves the residues at z = -1/2 and, from the term e^(zT/b), z = 0:
 
     delta(eps) = sum over k with B_k = (2k-T)/b - eps > 0 of C(T,k) e^(-(T-k)/b) ([k=T] + R_k),
     R_k = coefficient of x^(T-1) in (1/2+x)^(k-1) (x-1/2)^(T-k-1) 2^(-T) e^((x-1/2) B_k),
 
-a finite sum of exact rationals times exponentials: ball arithmetic makes it rigorous. eps by bisection
-to 2^-150 of the bracket. T = 1 is compared with 1 - e^((eps-1/b)/2), T = 2 with a quadrature.
+a finite sum of exact rationals times exponentials: ball arithmetic makes it rigorous. eps by
+bisection, then bracketed within a relative 1e-28. T = 1 is compared with 1 - e^((eps-1/b)/2), T =
+2 with a quadrature.
 
-Method of randomized_response: a finite multinomial sum in ball arithmetic, solved for eps in closed
-form between two consecutive atoms of the loss: rigorous.
+Method of randomized_response: a finite multinomial sum in ball arithmetic, solved for eps in
+closed form between two consecutive atoms of the loss: rigorous.
 """
 
 import math
@@ -51,7 +54,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from make_fourier_poisson import (
     LOG10,
-    NoConvergence,
+    NoConvergenceError,
     agreed,
     bisect,
     flint,
@@ -87,7 +90,10 @@ def replace_one_rule(s, q, step):
 
 
 def upper_rule(s, q, step):
-    half, q = flint.arb(s) / 2, flint.arb(q)  # w = 1-q+q exp(y/half - 1/(2 half²)), w > 1 for y > y*
+    half, q = (
+        flint.arb(s) / 2,
+        flint.arb(q),
+    )  # w = 1-q+q exp(y/half - 1/(2 half²)), w > 1 for y > y*
     start = 1 / (2 * half)
     step = flint.arb(step)
     rule = []
@@ -148,7 +154,7 @@ class Vertical:
         peak = self.log_a + theta * self.loss
         kept = peak > peak.max() - 105 - math.log(self.T)
         if kept[0] and self.log_a[0] > -60:
-            raise NoConvergence("rule too short")
+            raise NoConvergenceError("rule too short")
         self.kept = [term for term, keep in zip(self.rule, kept, strict=True) if keep]
         nodes, k, top, below = [], 0, -1e9, 0
         while below < 3:
@@ -157,9 +163,11 @@ class Vertical:
             top, k = max(top, size), k + 1
             below = below + 1 if size < top - TAIL else 0
             if k * h > 14:
-                raise NoConvergence("outer cut-off")
+                raise NoConvergenceError("outer cut-off")
         while True:
-            odd = [self.node(flint.arb(h) * (flint.arb(j) + flint.arb(0.5))) for j in range(len(nodes))]
+            odd = [
+                self.node(flint.arb(h) * (flint.arb(j) + flint.arb(0.5))) for j in range(len(nodes))
+            ]
             one, two = self.total(nodes, h, True)[0], self.total(odd, h, False)[0]
             nodes = [node for pair in zip(nodes, odd, strict=True) for node in pair]
             h /= 2
@@ -168,7 +176,7 @@ class Vertical:
                 self.nodes, self.h = nodes, h
                 return self
             if h < 1 / 300:
-                raise NoConvergence(f"outer step {gap:.1e}")
+                raise NoConvergenceError(f"outer step {gap:.1e}")
 
     def node(self, u):
         z = flint.acb(flint.arb(self.theta), flint.arb(self.r) * u.sinh())
@@ -202,7 +210,7 @@ class Vertical:
             eps = (eps - move).mid()
             if abs(move) < abs(eps) * flint.arb(10) ** -31:
                 return eps
-        raise NoConvergence("Newton")
+        raise NoConvergenceError("Newton")
 
 
 def solve(rule, s, q, steps, delta, inner):
@@ -219,14 +227,14 @@ def solve(rule, s, q, steps, delta, inner):
         start = engine.saddle(theta)[0]
         try:
             values.append(engine.build(theta * move, radius, h).epsilon(delta, start))
-        except NoConvergence as reason:
+        except NoConvergenceError as reason:
             print("   ", s, q, steps, reason, file=sys.stderr)
         if len(values) == 2:
             return values[0], agreed(*values)
-    raise NoConvergence(f"{s} {q} {steps} {delta}")
+    raise NoConvergenceError(f"{s} {q} {steps} {delta}")
 
 
-# ---- T = 1 in closed form -------------------------------------------------------------------------
+# ---- T = 1 in closed form ------------------------------------------------------------------------
 
 
 def replace_one_single(s, q, eps):
@@ -241,7 +249,7 @@ def replace_one_single(s, q, eps):
     return (1 - q) * (1 - big) * normal(y) + q * normal(y + 1 / s) - big * q * normal(y - 1 / s)
 
 
-# ---- Laplace and randomised response, exactly -----------------------------------------------------
+# ---- Laplace and randomised response, exactly ----------------------------------------------------
 
 
 class Laplace:
@@ -259,7 +267,10 @@ class Laplace:
                 coefficients = [poly[j] for j in range(steps)]
             else:  # 1/(x - 1/2) = -2 sum (2x)^i
                 coefficients = [
-                    sum((-poly[i] * 2 * flint.fmpz(2) ** (j - i) for i in range(j + 1)), flint.fmpq(0))
+                    sum(
+                        (-poly[i] * 2 * flint.fmpz(2) ** (j - i) for i in range(j + 1)),
+                        flint.fmpq(0),
+                    )
                     for j in range(steps)
                 ]
             # coefficient of x^(T-1) of poly e^(xB) is sum_j p_j B^(T-1-j)/(T-1-j)!
@@ -292,7 +303,7 @@ class Laplace:
 
 
 def laplace_two_by_quadrature(scale, eps):
-    """T = 2: one step by Gauss-Legendre over its loss, the other in closed form (rigorous integral)."""
+    """T = 2: one step by Arb's rigorous integral over its loss, the other in closed form."""
     b, eps = flint.arb(scale), flint.arb(eps)
 
     def single(e):  # delta_1 at any real e
@@ -318,7 +329,7 @@ def laplace_two_by_quadrature(scale, eps):
 
 
 def response_epsilon(p, k, steps, delta):
-    """(eps(delta), delta(0)) of randomised response, from the multinomial law of #truth - #other."""
+    """(eps(delta), delta(0)) of randomised response, from the law of #truth - #other."""
     p, delta = flint.arb(p), flint.arb(delta)
     high, low = 1 - p + p / k, p / k
     rest = 1 - high - low if k > 2 else flint.arb(0)
@@ -340,10 +351,10 @@ def response_epsilon(p, k, steps, delta):
         b = sum(value for d, value in under_q.items() if d >= m)
         if a - (m * unit).exp() * b <= delta:  # the root is below this atom
             return ((a - delta) / b).log(), zero
-    raise NoConvergence("randomised response")
+    raise NoConvergenceError("randomised response")
 
 
-# ---- which points ---------------------------------------------------------------------------------
+# ---- which points --------------------------------------------------------------------------------
 
 REPLACE = [
     (1.0, 0.01, 1000, 1e-5),
@@ -380,12 +391,12 @@ LAPLACE = [
     for scale in (0.5, 1.0, 3.0, 10.0)
     for steps in (1, 2, 5, 20, 100)
     for delta in (1e-2, 1e-6, 1e-12)
-]
+] + [(10.0, 1, 0.1), (10.0, 2, 0.0625)]
 RESPONSE = [
     (p, k, steps, delta)
     for p, k in ((0.5, 2), (0.9, 2), (0.25, 3), (0.75, 10))
     for steps, delta in ((1, 1e-3), (2, 1e-6), (5, 1e-3), (20, 1e-6), (100, 1e-5), (100, 1e-12))
-]
+] + [(0.9, 2, 1, 0.125), (0.9, 2, 2, 0.0625)]
 
 
 def certain(value, radius):
@@ -393,6 +404,13 @@ def certain(value, radius):
     if value == 0:
         return 27
     return min(27, int(-float((abs(flint.arb(radius)) / abs(value)).log().mid()) / LOG10) - 1)
+
+
+def check_root(function, eps, delta):
+    """Proves 27 digits: the (rigorous) function is above and below delta at eps (1 -+ 1e-28)."""
+    if eps != 0:
+        tiny, delta = eps * flint.arb(10) ** -28, flint.arb(delta)
+        assert function(eps - tiny) > delta > function(eps + tiny), (eps, delta)
 
 
 def main():
@@ -406,7 +424,8 @@ def main():
             while replace_one_single(s, q, flint.arb(high)) > delta:
                 high *= 2
             root = bisect(lambda e, s=s, q=q: replace_one_single(s, q, e), delta, 0, high)
-            eps, digits, why = root, 27, "closed form, bisection in ball arithmetic"
+            check_root(lambda e, s=s, q=q: replace_one_single(s, q, e), root, delta)
+            eps, digits, why = root, 27, "closed form in ball arithmetic, bracketed"
         else:
             eps, digits = solve(replace_one_rule, s, q, steps, delta, (0.12, 0.09))
             why = "two contours and inner rules agree"
@@ -436,6 +455,7 @@ def main():
                 gap = value - laplace_two_by_quadrature(scale, eps)
                 assert abs(gap) < 1e-60, (scale, eps, gap)
         eps = law.epsilon(delta)
+        check_root(law.delta, eps, delta)
         rows.append(
             {
                 "scale": scale,
@@ -444,7 +464,7 @@ def main():
                 "epsilon": text(eps),
                 "delta_at_zero": text(zero),
                 "digits": 27,
-                "why": "finite sum in ball arithmetic, bisection",
+                "why": "finite sum in ball arithmetic, bracketed",
             }
         )
     print("laplace", len(rows), f"{time.time() - begin:.0f}s", flush=True)
