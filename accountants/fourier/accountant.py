@@ -17,6 +17,9 @@ from accountants.fourier.losses import pair_laws
 from accountants.fourier.saddle import Sampled
 from accountants.fourier.trade_off import TradeOff, trade_off_from_profile
 
+# An interval wider than this, relative to ε, is worth the second of a costly contour.
+_WIDE = 1e-4
+
 Engine = Literal["closed form", "contour", "grid", "contour and grid"]
 
 
@@ -31,6 +34,14 @@ class Answer:
     def relative_gap(self) -> float:
         """(upper − lower)/upper; 0 where both are 0."""
         return self.bounds.gap / self.bounds.upper if self.bounds.upper > 0.0 else 0.0
+
+    def intersect(self, other: "Answer | None") -> "Answer":
+        """What both say; each of the two intervals contains the truth."""
+        if other is None:
+            return self
+        lower = max(self.bounds.lower, other.bounds.lower)
+        upper = min(self.bounds.upper, other.bounds.upper)
+        return Answer(Bounds(lower, upper), "contour and grid")
 
 
 class FourierAccountant(IntervalAccountant):
@@ -91,7 +102,7 @@ class FourierAccountant(IntervalAccountant):
         return self._answer(
             exact=lambda mu: gaussian.epsilon_bounds(mu, delta),
             one_step=lambda event: single.epsilon_bounds(event, delta),
-            contour=lambda c: sampled.epsilon_bounds(c, delta, self._tolerance),
+            contour=lambda c, work: sampled.epsilon_bounds(c, delta, self._tolerance, work),
             grid_engine=lambda laws: grid.epsilon_bounds(laws, delta, tolerance=self._tolerance),
         )
 
@@ -103,7 +114,7 @@ class FourierAccountant(IntervalAccountant):
         return self._answer(
             exact=lambda mu: gaussian.delta_bounds(mu, epsilon),
             one_step=lambda event: single.delta_bounds(event, epsilon),
-            contour=lambda c: sampled.delta_bounds(c, epsilon, self._tolerance),
+            contour=lambda c, work: sampled.delta_bounds(c, epsilon, self._tolerance, work),
             grid_engine=lambda laws: grid.delta_bounds(laws, epsilon, tolerance=self._tolerance),
         )
 
@@ -139,28 +150,36 @@ class FourierAccountant(IntervalAccountant):
         *,
         exact: Callable[[float], Bounds],
         one_step: Callable[[Sampled], Bounds],
-        contour: Callable[[sampled.Composition], Bounds],
+        contour: Callable[[sampled.Composition, int], Bounds],
         grid_engine: Callable[[grid.Laws], Bounds],
     ) -> Answer:
         if composed.mu is not None:
             return Answer(exact(composed.mu), "closed form")
-        found: Answer | None = None
         composition = composed.sampled
-        if composition is not None:
-            if composition.is_one_step:
-                return Answer(one_step(composition.events[0]), "closed form")
-            try:
-                found = Answer(contour(composition), "contour")
-            except ContourError:
-                found = None
+        if composition is not None and composition.is_one_step:
+            return Answer(one_step(composition.events[0]), "closed form")
+        found = _try_contour(contour, composition, sampled.CHEAP)
         if found is not None and found.relative_gap <= self._tolerance:
             return found
         directions = [grid_engine(laws) for laws in composed.laws()]
         bounds = Bounds(max(b.lower for b in directions), max(b.upper for b in directions))
-        if found is None:
-            return Answer(bounds, "grid")
-        both = Bounds(max(bounds.lower, found.bounds.lower), min(bounds.upper, found.bounds.upper))
-        return Answer(both, "contour and grid")
+        answer = Answer(bounds, "grid").intersect(found)
+        if answer.relative_gap > max(self._tolerance, _WIDE):
+            answer = answer.intersect(_try_contour(contour, composition, sampled.COSTLY))
+        return answer
+
+
+def _try_contour(
+    contour: Callable[[sampled.Composition, int], Bounds],
+    composition: sampled.Composition | None,
+    max_work: int,
+) -> Answer | None:
+    if composition is None:
+        return None
+    try:
+        return Answer(contour(composition, max_work), "contour")
+    except ContourError:
+        return None
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,10 @@ class SaddleSearch:
         mean += self._mu_squared * (theta + 0.5)
         return float(total), float(mean), max(float(variance) + self._mu_squared, 1e-300)
 
+    def log_moment(self, theta: float) -> float:
+        """K(θ), with an absolute error of about 1e-14 per step."""
+        return self._cumulants(theta)[0]
+
     def _guess(self, log_delta: float) -> float:
         variance, wall = self._mu_squared, _MAX_THETA
         for (rate, sigma), count in zip(self._events, self._counts, strict=True):

@@ -91,27 +91,75 @@ def delta_bounds(
     composition: Composition, epsilon: float, tolerance: float, max_work: int = CHEAP
 ) -> Bounds:
     """A certified interval for δ(ε), the larger of the two directions'."""
-    answers = []
-    for direction in (REMOVE, ADD):
-        saddle = composition.search(direction).for_epsilon(epsilon)
-        asked = max(_FINEST, min(_COARSEST, 0.2 * tolerance))
-        line = composition.build(direction, saddle, asked, max_work)
+    remove = _delta_in(composition, REMOVE, epsilon, tolerance, max_work)
+    if _chernoff_delta_below(composition, ADD, epsilon, remove.lower):
+        return remove
+    add = _delta_in(composition, ADD, epsilon, tolerance, max_work)
+    return Bounds(max(remove.lower, add.lower), max(remove.upper, add.upper))
+
+
+def _delta_in(
+    composition: Composition, direction: Direction, epsilon: float, tolerance: float, max_work: int
+) -> Bounds:
+    saddle = composition.search(direction).for_epsilon(epsilon)
+    best = Bounds(0.0, 1.0)
+    for attempt in range(1 + _RETRIES):
+        asked = max(_FINEST, min(_COARSEST, 0.2 * tolerance) * 0.01**attempt)
+        try:
+            line = composition.build(direction, saddle, asked, max_work)
+        except ContourError:
+            if attempt == 0:
+                raise
+            break
         total = line.at(composition.counts, composition.mu_squared)
-        answers.append(total.delta_bounds(epsilon))
-    return Bounds(*(max(ends) for ends in zip(*answers, strict=True)))
+        bounds = total.delta_bounds(epsilon)
+        best = Bounds(max(best.lower, bounds.lower), min(best.upper, bounds.upper))
+        if best.gap <= tolerance * best.upper or asked == _FINEST:
+            break
+        # Laplace's method may have misjudged δ, to which the errors are relative.
+        found = total.value_and_slope(epsilon)[0]
+        saddle = replace(saddle, log_delta=min(saddle.log_delta, found))
+    return best
+
+
+def _log_chernoff(theta: float, log_moment: float) -> float:
+    """log of the factor before e^{−θε} in an upper bound of δ(ε).
+
+    (1 − e^{−x})₊ ≤ e^{θx}·θ^θ/(1+θ)^{1+θ} for all x, with equality where the two touch, so that
+    δ(ε) ≤ e^{K(θ)−θε}·θ^θ/(1+θ)^{1+θ}.
+    """
+    return (
+        log_moment + theta * math.log(theta) - (1.0 + theta) * math.log1p(theta) + _CHERNOFF_SLACK
+    )
 
 
 def _chernoff_epsilon(composition: Composition, saddle: Saddle, delta: float) -> float:
-    """ε at which e^{K(θ)−θε}·θ^θ/(1+θ)^{1+θ}, an upper bound of δ(ε), is δ.
-
-    (1 − e^{−x})₊ ≤ e^{θx}·θ^θ/(1+θ)^{1+θ} for all x, with equality where the two touch.
-    """
+    """An upper bound of ε(δ), from the saddle's tilt."""
     theta = saddle.theta
     moments = np.array([line.tilted(theta)[1] for line in saddle.lines])
-    total = float(composition.counts @ moments) + _CHERNOFF_SLACK
+    total = float(composition.counts @ moments)
     total += 0.5 * composition.mu_squared * theta * (theta + 1.0)
-    total += theta * math.log(theta) - (1.0 + theta) * math.log1p(theta)
-    return (total - math.log(delta)) / theta
+    return (_log_chernoff(theta, total) - math.log(delta)) / theta
+
+
+def _chernoff_delta_below(
+    composition: Composition, direction: Direction, epsilon: float, floor: float
+) -> bool:
+    """Whether some tilt proves that δ(ε) in this direction is at most `floor`."""
+    if floor <= 0.0:
+        return False
+    search, theta, last = composition.search(direction), 1.0, math.inf
+    try:
+        for _ in range(30):
+            bound = _log_chernoff(theta, search.log_moment(theta)) - theta * epsilon
+            if bound <= math.log(floor):
+                return True
+            if bound > last:
+                return False
+            theta, last = 1.6 * theta, bound
+    except ContourError:
+        pass
+    return False
 
 
 def asked_tolerance(saddle: Saddle, tolerance: float) -> float:
