@@ -1,6 +1,6 @@
 """Writes fourier_poisson.json: exact eps(delta) and delta(eps) of the subsampled Gaussian.
 
-    python tests/golden/make_fourier_poisson.py              (needs python-flint; 5 to 10 minutes)
+    python tests/golden/make_fourier_poisson.py              (needs python-flint; 10 minutes)
     python tests/golden/make_fourier_poisson.py --validate   (T = 1, 2, 3 against direct integrals)
 
 An oracle of the Fourier accountant: it imports nothing of `accountants`. Poisson sampling,
