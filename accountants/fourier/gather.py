@@ -11,6 +11,8 @@ import numpy as np
 
 from accountants.fourier.law import FloatArray, IntArray
 
+_WIDEST = 600.0
+
 
 def gather(
     nodes: FloatArray,
@@ -59,6 +61,8 @@ def gather(
                 taken = []
             # Relative to `node`, not the cell's lower one: 1 − a/a' = −expm1(x) + e^x·(1 − a/a_cell).
             x = losses[node] - losses[cell]
+            if x > _WIDEST:  # e^x would overflow: leave the rest where it is.
+                break
             relative = -m * math.expm1(x) + math.exp(x) * gain[i]
             reach = max(reach, abs(x))
             after = balance + share * relative

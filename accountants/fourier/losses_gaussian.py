@@ -227,24 +227,26 @@ class GaussianMixtureLaw:
         return self._place_by_newton(log_w)
 
     def _place_by_newton(self, log_w: FloatArray) -> FloatArray:
-        """Newton's method from the right on the convex log w, down to y = −_REACH."""
-        m, p = np.array(self.shifts), np.array(self.weights)
-        moved = m > 0.0
-        starts = (log_w[:, None] - np.log(p[moved]) + 0.5 * m[moved] ** 2) / m[moved]
-        y = np.min(starts, axis=1)
-        floor = -2.0 * _REACH - self._highest
-        for _ in range(200):
-            exponent = m * (y[:, None] - 0.5 * m)
-            terms = p * np.exp(exponent - np.max(exponent, axis=1, keepdims=True))
-            slope = np.sum(terms * m, axis=1) / np.sum(terms, axis=1)
-            value, _ = self._log_ratio(y)
-            with np.errstate(divide="ignore", over="ignore"):
-                following = np.maximum(y - (value - log_w) / slope, floor)
-            moved_by = np.max(np.abs(following - y) / (1.0 + np.abs(y)), initial=0.0)
-            y = following
-            if moved_by < 1e-15:
+        """Newton's method on the convex log w, from the right, where it cannot overshoot."""
+        m, p = np.array(self.shifts)[:, None], np.array(self.weights)[:, None]
+        moved = m[:, 0] > 0.0
+        floor = -2.0 * _REACH
+        unmoved = float(np.sum(p[~moved]))
+        place = np.full(log_w.size, -np.inf)
+        active = np.flatnonzero(log_w > (math.log(unmoved) if unmoved > 0.0 else -np.inf))
+        y = np.min((log_w[active] - np.log(p[moved]) + 0.5 * m[moved] ** 2) / m[moved], axis=0)
+        for _ in range(300):
+            if active.size == 0:
                 break
-        return np.where(y <= floor, -np.inf, y)
+            exponent = m * (y - 0.5 * m)
+            terms = p * np.exp(exponent - np.max(exponent, axis=0))
+            slope = np.maximum(np.sum(terms * m, axis=0) / np.sum(terms, axis=0), 1e-300)
+            change = (self._log_ratio(y)[0] - log_w[active]) / slope
+            y = y - change
+            place[active] = np.where(y > floor, y, -np.inf)
+            going = (change > 1e-14 * (1.0 + np.abs(y))) & (y > floor)
+            active, y = active[going], y[going]
+        return place
 
     def _place_of_difference(self, loss: FloatArray) -> FloatArray:
         """With v = e^{my} and c = (1−q)e^{m²/2}/q: log v = l/2 + asinh(c·sinh(l/2))."""
