@@ -72,7 +72,8 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
         length = _next_length(length, excess, laws)
         # The Chernoff bound may be far above: truncate and alias relative to what has been seen.
         log_delta = max(math.log(best.lower), -690.0) if best.lower > 0.0 else log_delta - 5.0
-    return _outwards(best)
+    widened = _outwards(best)
+    return Bounds(widened.lower, min(1.0, widened.upper))
 
 
 def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Bounds:

@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from accountants import atoms
@@ -27,7 +27,7 @@ any_atom = st.one_of(
     st.builds(atoms.RandomizedResponse, st.floats(0.05, 0.95), st.integers(2, 20), st.booleans()),
 )
 directions = st.sampled_from([0, 1])
-limited = settings(max_examples=25, deadline=None)
+limited = settings(max_examples=12, deadline=None, phases=[p for p in Phase if p is not Phase.shrink])
 
 
 @limited
