@@ -6,9 +6,10 @@ Fix all factors of a composition but one. As a function of that factor's a = e^{
 
 with f convex, decreasing and non-negative. One factor after the other may therefore be replaced:
 
-* **Upper bound** (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): mass between
-  two neighbouring nodes goes to these two such that E[1] and E[a] are kept. The chord of a convex
-  function lies above it. Mass above the last node goes to L = ∞, mass below the first to the first.
+* **Upper bound** (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): mass
+  between two neighbouring nodes goes to these two such that E[1] and E[a] are kept. The chord of a
+  convex function lies above it. Mass above the last node goes to L = ∞, mass below the first to
+  the first.
 * **Lower bound**: any piece of mass may be gathered at one node whose a is no smaller than the
   piece's mean of a (Jensen, then monotonicity); mass may be dropped. The pieces reach from cut to
   cut, one cut per cell. A piece's part above its node must outweigh its part below; where it does
@@ -22,8 +23,8 @@ with f convex, decreasing and non-negative. One factor after the other may there
 On a smooth density both move E[a²] by O(h²) per factor. The nodes may be any subset of a lattice:
 where a loss is rare, they are further apart (`window.Outlook.grid`).
 
-**Rounding.** Points come with error bounds (`law`). Losses are shifted and masses scaled outwards by
-them, by 8u for the arithmetic here, and by u per point of a cell for its sum. Two further facts
+**Rounding.** Points come with error bounds (`law`). Losses are shifted and masses scaled outwards
+by them, by 8u for the arithmetic here, and by u per point of a cell for its sum. Two further facts
 make this sufficient: an error of few u of a *cell's* mass at its lower node, where the exact share
 may be tiny, is compensated by the scaling of the same cell's upper node, where f is larger; and a
 balance may be missed by few u times the piece's width, for which `nudge` is there: the grid stands
@@ -59,7 +60,7 @@ class Grid:
     @property
     def nodes(self) -> FloatArray:
         """The nodes' losses, each within 2u·(|offset| + |loss|)."""
-        return self.offset + self.step * self.indices
+        return self.offset + self.step * self.indices.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,9 @@ class _Cells:
         rank = np.arange(self.cell_of_part.size) - firsts[self.cell_of_part]
         share = rank / parts[self.cell_of_part]
         width = np.diff(nodes)
-        self.edges = np.append(nodes[self.cell_of_part] + share * width[self.cell_of_part], nodes[-1])
+        self.edges = np.append(
+            nodes[self.cell_of_part] + share * width[self.cell_of_part], nodes[-1]
+        )
         halved = parts == 2
         self.edges[firsts[halved] + 1] = law.cuts(nodes)[halved]
         self.is_high = 2 * rank >= parts[self.cell_of_part]

@@ -141,7 +141,7 @@ def _outwards(bounds: Bounds) -> Bounds:
 
 def _most_length(laws: Laws) -> int:
     """The longest transform: all laws together have `_MOST_NODES` nodes to share."""
-    return max(_FIRST_LENGTH, 2 ** int(math.log2(_MOST_NODES / len(laws))))
+    return max(_FIRST_LENGTH, 1 << int(math.log2(_MOST_NODES / len(laws))))
 
 
 def _first_length(outlook: Outlook, tilt: float, width: float, error: float, laws: Laws) -> int:
@@ -161,7 +161,7 @@ def _excess(bounds: Bounds, tolerance: float) -> float:
 
 def _next_length(length: int, excess: float, laws: Laws) -> int:
     wanted = length * min(max(1.2 * math.sqrt(excess), 2.0), 64.0)
-    return min(2 ** math.ceil(math.log2(wanted)), _most_length(laws))
+    return min(1 << math.ceil(math.log2(wanted)), _most_length(laws))
 
 
 def _lattice_step(laws: Laws) -> float | None:
@@ -201,7 +201,7 @@ def _compose_both(
             step = lattice / math.ceil(lattice / step)
         elif window.width <= lattice * _most_length(laws):
             step = lattice
-        length = 2 ** math.ceil(math.log2(max(window.width / step, 2.0)))
+        length = 1 << math.ceil(math.log2(max(window.width / step, 2.0)))
     width = length * step
     window = replace(window, width=width, read=min(window.read, width - 2.0 * step))
     above, below = [], []

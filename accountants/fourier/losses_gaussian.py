@@ -92,9 +92,8 @@ class GaussianMixtureLaw:
         """The P-masses beyond; see `LossLaw`."""
         y = self._place(np.array([low, high]))
         weights, shifts = self._components
-        below = math.fsum(w * float(special.ndtr(y[0] - m)) for w, m in zip(weights, shifts, strict=True))
-        above = math.fsum(w * float(special.ndtr(m - y[1])) for w, m in zip(weights, shifts, strict=True))
-        return Tails(below, above)
+        w, m = np.array(weights), np.array(shifts)
+        return Tails(float(w @ special.ndtr(y[0] - m)), float(w @ special.ndtr(m - y[1])))
 
     def points(self, edges: FloatArray) -> Points:
         """Gauss–Legendre points; see `LossLaw`."""
@@ -110,8 +109,8 @@ class GaussianMixtureLaw:
     def cuts(self, edges: FloatArray) -> FloatArray:
         r"""Where pieces around the nodes average to them if the density is locally e^{gl}.
 
-        For cells of width w that is x below the upper node with ∫_{−x}^{w−x} (1 − e^{−t})e^{gt} dt = 0,
-        or x = ψ(gw) − ψ((g−1)w), ψ(z) = log((e^z − 1)/z).
+        For cells of width w that is x below the upper node with ∫_{−x}^{w−x} (1 − e^{−t})e^{gt} dt
+        = 0, or x = ψ(gw) − ψ((g−1)w), ψ(z) = log((e^z − 1)/z).
         """
         middle, width = 0.5 * (edges[:-1] + edges[1:]), np.diff(edges)
         if middle.size < 3:
@@ -179,7 +178,8 @@ class GaussianMixtureLaw:
         spread = np.sum(scaled * exponent_error, axis=0) / total
         size = np.where(
             near,
-            np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0) / (1.0 + np.minimum(x, 0)),
+            np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0)
+            / (1.0 + np.minimum(x, 0)),
             np.abs(top) + 1.0,
         )
         rounding = (16.0 + len(self.weights)) * UNIT * (size + np.abs(log_w))
@@ -266,4 +266,4 @@ class GaussianMixtureLaw:
             np.arcsinh(np.exp(np.minimum(log_product, 20.0))),
             log_product + math.log(2.0),
         )
-        return np.sign(half) * (size + inverse) / m
+        return np.asarray(np.sign(half) * (size + inverse) / m)

@@ -161,7 +161,10 @@ class Outlook:
         candidates = np.concatenate((saddle + _LADDER / deviation, saddle - _LADDER / deviation))
         candidates = np.sort(np.concatenate((candidates, saddle * _MULTIPLES)))
         moments = self.log_moment(candidates)
-        found = [_narrowest(t, low, log_delta + math.log(self._aim), candidates, moments) for t in allowed]
+        found = [
+            _narrowest(t, low, log_delta + math.log(self._aim), candidates, moments)
+            for t in allowed
+        ]
         return min(found, key=lambda window: window.width)
 
 
@@ -187,7 +190,9 @@ def _narrowest(
         return np.where(below, errors - _log_expm1((tilt - tilts) * width), np.inf)
 
     width = _least(
-        lambda width: max(float(np.min(from_above(width))), float(np.min(from_below(width)))) <= target
+        lambda width: (
+            max(float(np.min(from_above(width))), float(np.min(from_below(width)))) <= target
+        )
     )
     width = max(width, read)
     return Window(

@@ -1,16 +1,14 @@
 """The grid engine against dp-accounting's privacy loss distributions, from both of their sides."""
 
 import pytest
-from dp_accounting.pld import common, privacy_loss_distribution
+from dp_accounting import NeighboringRelation
+from dp_accounting.pld import privacy_loss_distribution
 
 from accountants import atoms
 from accountants.fourier import grid
 from accountants.fourier.losses import pair_laws
 
-REPLACE = privacy_loss_distribution.NeighboringRelation.REPLACE_ONE if hasattr(
-    privacy_loss_distribution, "NeighboringRelation"
-) else None
-STEP = 1e-3
+STEP = 2e-3
 
 
 def peers(atom, pessimistic):
@@ -48,8 +46,7 @@ ATOMS = [
 
 
 @pytest.mark.parametrize("atom", ATOMS, ids=str)
-@pytest.mark.parametrize("steps", [1, 20])
-@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+@pytest.mark.parametrize(("steps", "delta"), [(1, 1e-2), (20, 1e-6)])
 def test_brackets_of_dp_accounting(atom, steps, delta):
     laws = pair_laws(atom).upper
     bounds = [grid.epsilon_bounds([(law, steps)], delta) for law in laws]
@@ -64,9 +61,7 @@ def test_brackets_of_dp_accounting(atom, steps, delta):
 
 @pytest.mark.parametrize(("rate", "sigma"), [(0.1, 1.0), (0.01, 0.6)])
 def test_replacement_under_poisson_sampling(rate, sigma):
-    """dp-accounting's pair for REPLACE_ONE, from its mechanism-agnostic loss class."""
-    from dp_accounting import NeighboringRelation
-
+    """The pair of `PoissonGaussianReplace` is the one dp-accounting has."""
     (law, _) = pair_laws(atoms.PoissonGaussianReplace(rate, sigma)).upper
     for pessimistic in (False, True):
         pld = privacy_loss_distribution.from_gaussian_mechanism(
@@ -82,4 +77,3 @@ def test_replacement_under_poisson_sampling(rate, sigma):
             assert ours.lower <= theirs * (1.0 + 1e-6)
         else:
             assert theirs * (1.0 - 1e-6) <= ours.upper
-    assert common is not None

@@ -35,7 +35,8 @@ ATOMS = [
     atoms.RandomizedResponse(0.4, 5, True),
     atoms.MixtureOfGaussians(1.0, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05)),
 ]
-LAWS = list(dict.fromkeys(law for atom in ATOMS for pair in (pair_laws(atom).upper, pair_laws(atom).lower) for law in pair))
+PAIRS = [pair_laws(atom) for atom in ATOMS]
+LAWS = list(dict.fromkeys(law for pair in PAIRS for law in (*pair.upper, *pair.lower)))
 
 
 def contains(bounds: Bounds, value: float, slack: float = 0.0) -> bool:
@@ -130,7 +131,8 @@ def test_one_step_of_poisson_sampling(rate, sigma, epsilon):
 def test_one_step_of_laplace():
     law = pair_laws(atoms.Laplace(2.0)).upper[0]
     for epsilon in (0.0, 0.1, 0.4999):
-        assert contains(grid.delta_bounds([(law, 1)], epsilon), -math.expm1(0.5 * (epsilon - 0.5)), 1e-12)
+        truth = -math.expm1(0.5 * (epsilon - 0.5))
+        assert contains(grid.delta_bounds([(law, 1)], epsilon), truth, 1e-12)
     assert grid.delta_bounds([(law, 1)], 0.5).upper < 1e-300
     truth = 0.5 + 2.0 * math.log1p(-1e-3)
     assert contains(grid.epsilon_bounds([(law, 1)], 1e-3), truth, 1e-12)
@@ -168,8 +170,11 @@ def test_randomised_response_many_times_is_a_binomial():
     wins = np.arange(steps + 1)
     losses = (2 * wins - steps) * step
     log_masses = (
-        special.gammaln(steps + 1) - special.gammaln(wins + 1) - special.gammaln(steps - wins + 1)
-        + wins * math.log(law.masses[-1]) + (steps - wins) * math.log(law.masses[0])
+        special.gammaln(steps + 1)
+        - special.gammaln(wins + 1)
+        - special.gammaln(steps - wins + 1)
+        + wins * math.log(law.masses[-1])
+        + (steps - wins) * math.log(law.masses[0])
     )
     for epsilon in (10.0, 60.0, 150.0):
         truth = float(np.sum(np.exp(log_masses) * -np.expm1(np.minimum(epsilon - losses, 0.0))))
@@ -249,7 +254,8 @@ def test_one_sided_discretisations_are_those_of_both(law):
     low, high = law.loss_range(1e-10, 1e-10)
     nodes = discretise.Grid(0.0, (high - low) / 50, np.arange(-80, 81))
     above, below = discretise.both(law, nodes)
-    np.testing.assert_allclose(discretise.upper(law, nodes).masses, above.masses, rtol=1e-10, atol=1e-14)
+    alone = discretise.upper(law, nodes)
+    np.testing.assert_allclose(alone.masses, above.masses, rtol=1e-10, atol=1e-14)
     np.testing.assert_array_equal(discretise.lower(law, nodes).masses, below.masses)
 
 
@@ -266,7 +272,8 @@ def test_gathered_pieces_keep_mass_and_mean(direction):
     gathered = math.fsum(masses)
     assert gathered > 0.8 * math.fsum(mass)
     assert gathered + math.fsum(left_mass) == pytest.approx(math.fsum(mass), rel=1e-13)
-    other = math.fsum(masses * np.exp(-nodes)) + math.fsum((left_mass - left_gain) * np.exp(-nodes[cells]))
+    other = math.fsum(masses * np.exp(-nodes))
+    other += math.fsum((left_mass - left_gain) * np.exp(-nodes[cells]))
     assert other == pytest.approx(math.fsum(mass * np.exp(-loss)), rel=1e-13)
 
 
