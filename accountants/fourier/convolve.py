@@ -1,7 +1,8 @@
 r"""Composition of discretised losses by a tilted FFT, with a bound on every error.
 
-Masses p_j at losses l_j are tilted to p_j·e^{θl_j − κ}, κ ≈ log Σ p_j e^{θl_j}, laid on a circle of N
-nodes, transformed, multiplied, transformed back; Σ of the tilted masses is about 1 and the answer
+Masses p_j at losses l_j are tilted to p_j·e^{θl_j − κ}, κ ≈ log Σ p_j e^{θl_j}, laid on a circle
+of N nodes, transformed, multiplied, transformed back; Σ of the tilted masses is about 1 and the
+answer
 
     δ(ε) = e^{κ} Σ_{l_j > ε} c_j·e^{−θl_j}·(1 − e^{ε−l_j})
 
@@ -9,15 +10,15 @@ reads the tilted law where it is large. On the circle c_j is Σ_m c(l_j + mW), W
 
 **Errors**, all pushed to the proper side, u = 2⁻⁵³:
 
-1. The tilting factor's exponent is rounded: relative u·(4|θl_j| + 2|κ| + 8) per node, applied to the
-   node outwards.
+1. The tilting factor's exponent is rounded: relative u·(4|θl_j| + 2|κ| + 8) per node, applied to
+   the node outwards.
 2. The FFT (length 2^k, radix 2 and 4): every output is a sum of inputs times products of k twiddle
    factors of modulus 1, each input going along one path; with less than 8u per stage (a twiddle
    factor, a complex product, a sum) |error| ≤ 8u·k·Σ|inputs|, for each output (Higham 2002,
    section 24.1, componentwise). The same holds for the inverse, divided by N.
-3. Products: with |F̂ᵢ − Fᵢ| ≤ eᵢ, |ΠF̂ᵢ^{Tᵢ} − ΠFᵢ^{Tᵢ}| ≤ Π(|F̂ᵢ|+eᵢ)^{Tᵢ} − Π|F̂ᵢ|^{Tᵢ}, evaluated per
-   frequency; the power itself, exp(T·log F̂), adds u·(64T + 8|T log F̂|) of its modulus.
-   Frequencies whose product is below e^{−60} are left out and counted as error.
+3. Products: with |F̂ᵢ − Fᵢ| ≤ eᵢ, |ΠF̂ᵢ^{Tᵢ} − ΠFᵢ^{Tᵢ}| ≤ Π(|F̂ᵢ|+eᵢ)^{Tᵢ} − Π|F̂ᵢ|^{Tᵢ},
+   evaluated per frequency; the power itself, exp(T·log F̂), adds u·(64T + 8|T log F̂|) of its
+   modulus. Frequencies whose product is below e^{−60} are left out and counted as error.
 
    With few steps ε takes one rare large loss, and errors relative to the common small ones would
    drown it. So the masses are split into bulk b, at losses ≤ A/ΣTᵢ, and rest r: b composed with
@@ -31,11 +32,11 @@ reads the tilted law where it is large. On the circle c_j is Σ_m c(l_j + mW), W
    rounding of the formula is u·Tᵢ·(64 + 8|log bᵢ| + 32|log1p(rᵢ/bᵢ)|)·g.
 4. The sum over frequencies of 2 and 3, over N, plus the inverse's error, bounds the error of every
    c_j: the number `node_error`, added to (upper) or taken from (lower) every node.
-5. Aliasing. Upper: other turns of the circle only add, but what lies above the window [A, A+W) is to
-   be added: at most e^{K(t) − t(A+W)} for any t ≥ 0 (Chernoff), K the log moment of the composed
-   masses. Lower: subtract what other turns add to nodes above A: from above, for t > θ, at most
-   e^{K(t) − tA}/(e^{(t−θ)W} − 1); from below, for t < θ, e^{K(t) − tB}/(e^{(θ−t)W} − 1), with B = A if
-   t ≥ 0 and B = A + W if not.
+5. Aliasing. Nodes in [A, B] are read, B ≤ A + W. Upper: other turns of the circle only add, but
+   what lies above B is to be added: at most e^{K(t) − tB} for any t ≥ 0 (Chernoff), K the log
+   moment of the composed masses. Lower: subtract what other turns add to these nodes: from above,
+   for t > θ, at most e^{K(t) − tA}/(e^{(t−θ)W} − 1); from below, for t < θ, at most e^{K(t) −
+   tC}/(e^{(θ−t)W} − 1) with C = A if t ≥ 0 and C = B if not.
 6. Scale and summation: relative 1e-13 + u·(4|κ| + 4|θA| + …); places: `shift`.
 """
 
@@ -47,7 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from accountants.fourier.discretise import Discretised
+from accountants.fourier.discretise import Discretised, sum_at
 from accountants.fourier.law import UNIT, FloatArray
 
 ComplexArray = NDArray[np.complex128]
@@ -67,13 +68,20 @@ def log_expm1(x: float) -> float:
 
 @dataclass(frozen=True)
 class Window:
-    """Tilt θ, window [low, low + width) with `length` nodes; tilts t for the Chernoff bounds.
+    """What of the circle is read, and the tilts t of the Chernoff bounds.
 
-    `below` < tilt < `above`; `above` also bounds the mass beyond the window, or `beyond` does.
+    Attributes:
+      tilt: θ.
+      low: A, the lower end of what is read.
+      read: How far the reading goes: to B = A + `read`.
+      width: W, the circumference, at least `read`.
+      below, above: Tilts for the aliases from below and above: `below` < `tilt` < `above`.
+      beyond: The tilt for the mass above B.
     """
 
     tilt: float
     low: float
+    read: float
     width: float
     below: float
     above: float
@@ -142,15 +150,15 @@ def _safe_exp(x: float) -> float:
 
 def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: int) -> float:
     """Item 5 of the module's errors, and mass at infinity."""
-    low, width, tilt = window.low, window.width, window.tilt
+    low, high, width, tilt = window.low, window.low + window.read, window.width, window.tilt
     if sign > 0:
         infinite = sum(count * part.infinite for part, count in parts)
         t = window.beyond
-        return float(infinite) * (1.0 + 1e-15) + _safe_exp(_log_moment(parts, t) - t * (low + width))
+        return float(infinite) * (1.0 + 1e-15) + _safe_exp(_log_moment(parts, t) - t * high)
     t = window.above
     above = _log_moment(parts, t) - t * low - log_expm1((t - tilt) * width)
     t = window.below
-    reference = low if t >= 0.0 else low + width
+    reference = low if t >= 0.0 else high
     below = _log_moment(parts, t) - t * reference - log_expm1((tilt - t) * width)
     return (_safe_exp(above) + _safe_exp(below)) * (1.0 + 1e-9)
 
@@ -162,14 +170,14 @@ def _log1p(z: ComplexArray) -> ComplexArray:
     x, y = small.real, small.imag
     real = 0.5 * np.log1p(2.0 * x + (x * x + y * y))
     far = np.log(np.maximum(np.abs(1.0 + z), 1e-300))
-    return np.where(near, real, far) + 1j * np.angle(1.0 + z)
+    return np.asarray(np.where(near, real, far) + 1j * np.angle(1.0 + z))
 
 
 def _expm1(z: ComplexArray) -> ComplexArray:
     """e^z − 1, with an error of few u·|z| where z is small."""
     x, y = z.real, z.imag
     real = np.expm1(x) * np.cos(y) - 2.0 * np.sin(0.5 * y) ** 2
-    return real + 1j * (np.exp(x) * np.sin(y))
+    return np.asarray(real + 1j * (np.exp(x) * np.sin(y)))
 
 
 class _Spectrum:
@@ -241,7 +249,7 @@ def compose(
 
     Args:
       parts: Upper masses for `sign` = 1, lower masses for −1, all with the same step h.
-      window: Its width is `length`·h.
+      window: Its width is `length`·h, and it is read to two nodes less at most.
       length: A power of two.
       sign: 1 for an upper bound of δ, −1 for a lower bound.
     """
@@ -270,20 +278,25 @@ def compose(
     for (part, count), tilted in zip(parts, tilted_parts, strict=True):
         places = part.grid.indices % length
         is_bulk = part.grid.nodes <= harmless if split else np.ones(tilted.size, dtype=np.bool_)
-        bulk = np.bincount(places[is_bulk], weights=tilted[is_bulk], minlength=length)
-        rest = np.bincount(places[~is_bulk], weights=tilted[~is_bulk], minlength=length)
+        bulk = sum_at(places[is_bulk], tilted[is_bulk], length)
+        rest = sum_at(places[~is_bulk], tilted[~is_bulk], length)
         spectrum.multiply(bulk, rest, count)
     masses, node_error = spectrum.masses()
 
     first = math.floor((window.low - offset) / step)
-    masses = np.roll(masses, -(first % length))
-    losses = offset + step * np.arange(first, first + length)
+    # For a lower bound not a node more than is meant, for an upper bound not one less.
+    read = min(length, math.floor(window.read / step) + (3 if sign > 0 else 0))
+    masses = np.roll(masses, -(first % length))[:read]
+    losses = offset + step * np.arange(first, first + read, dtype=np.float64)
     weights = np.maximum(masses + sign * node_error, 0.0)
-    decay = np.minimum(tilt * (losses - window.low), 700.0)
+    decay = np.clip(tilt * (losses - window.low), -30.0, 700.0)  # Below `low` none is read.
     weights *= np.exp(-decay)
-    largest = max(abs(float(losses[0])), abs(float(losses[-1])), abs(offset))
+    largest = max(abs(window.low), abs(window.low + window.read), abs(offset)) + 2.0 * step
     scale_error = 1e-13 + UNIT * (
-        4.0 * total_rounding + 4.0 * abs(log_total) + 8.0 * abs(tilt * window.low) + 8.0 * tilt * largest
+        4.0 * total_rounding
+        + 4.0 * abs(log_total)
+        + 8.0 * abs(tilt * window.low)
+        + 8.0 * tilt * largest
     )
     return Composed(
         losses=losses,

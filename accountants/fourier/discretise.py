@@ -6,9 +6,10 @@ Fix all factors of a composition but one. As a function of that factor's a = e^{
 
 with f convex, decreasing and non-negative. One factor after the other may therefore be replaced:
 
-* **Upper bound** (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): mass between
-  two neighbouring nodes goes to these two such that E[1] and E[a] are kept. The chord of a convex
-  function lies above it. Mass above the last node goes to L = ∞, mass below the first to the first.
+* **Upper bound** (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): mass
+  between two neighbouring nodes goes to these two such that E[1] and E[a] are kept. The chord of a
+  convex function lies above it. Mass above the last node goes to L = ∞, mass below the first to
+  the first.
 * **Lower bound**: any piece of mass may be gathered at one node whose a is no smaller than the
   piece's mean of a (Jensen, then monotonicity); mass may be dropped. The pieces reach from cut to
   cut, one cut per cell. A piece's part above its node must outweigh its part below; where it does
@@ -22,8 +23,8 @@ with f convex, decreasing and non-negative. One factor after the other may there
 On a smooth density both move E[a²] by O(h²) per factor. The nodes may be any subset of a lattice:
 where a loss is rare, they are further apart (`window.Outlook.grid`).
 
-**Rounding.** Points come with error bounds (`law`). Losses are shifted and masses scaled outwards by
-them, by 8u for the arithmetic here, and by u per point of a cell for its sum. Two further facts
+**Rounding.** Points come with error bounds (`law`). Losses are shifted and masses scaled outwards
+by them, by 8u for the arithmetic here, and by u per point of a cell for its sum. Two further facts
 make this sufficient: an error of few u of a *cell's* mass at its lower node, where the exact share
 may be tiny, is compensated by the scaling of the same cell's upper node, where f is larger; and a
 balance may be missed by few u times the piece's width, for which `nudge` is there: the grid stands
@@ -41,6 +42,8 @@ from accountants.fourier.law import TAIL_ERROR, UNIT, FloatArray, IntArray, Loss
 # Points of one cell that can add a rounding error to its sum: the others are below it themselves.
 _MOST_SUMMANDS = 1500.0
 _BALANCE_ROUNDS = 5
+# Cells wider than this are not balanced at all: e^width would overflow.
+_WIDEST = 600.0
 # Cells next to the seam whose pieces are grown one by one, and into how many parts they are cut.
 _GATHERED = 400
 _PARTS = 8
@@ -57,7 +60,7 @@ class Grid:
     @property
     def nodes(self) -> FloatArray:
         """The nodes' losses, each within 2u·(|offset| + |loss|)."""
-        return self.offset + self.step * self.indices
+        return self.offset + self.step * self.indices.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,9 @@ class _Cells:
         rank = np.arange(self.cell_of_part.size) - firsts[self.cell_of_part]
         share = rank / parts[self.cell_of_part]
         width = np.diff(nodes)
-        self.edges = np.append(nodes[self.cell_of_part] + share * width[self.cell_of_part], nodes[-1])
+        self.edges = np.append(
+            nodes[self.cell_of_part] + share * width[self.cell_of_part], nodes[-1]
+        )
         halved = parts == 2
         self.edges[firsts[halved] + 1] = law.cuts(nodes)[halved]
         self.is_high = 2 * rank >= parts[self.cell_of_part]
@@ -141,8 +146,9 @@ def _slack(points: Points, grid: Grid) -> FloatArray:
     return points.loss_error + 4.0 * UNIT * (np.abs(points.loss) + abs(grid.offset) + grid.step)
 
 
-def _sum(cells: IntArray, values: FloatArray, size: int) -> FloatArray:
-    return np.bincount(cells, weights=values, minlength=size)
+def sum_at(places: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """Sums of `values` that share a place; floats also where there is nothing to sum."""
+    return np.bincount(places, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
 def _connect(law: LossLaw, grid: Grid, points: Points, cell: IntArray) -> Discretised:
@@ -160,7 +166,7 @@ def _connect(law: LossLaw, grid: Grid, points: Points, cell: IntArray) -> Discre
     whole = np.expm1(-widths)[cell]
     share_above = np.expm1(-place) / whole
     share_below = np.exp(-place) * (np.expm1(np.minimum(place - width, 0.0)) / whole)
-    masses = _sum(cell, mass * share_below, count) + _sum(cell + 1, mass * share_above, count)
+    masses = sum_at(cell, mass * share_below, count) + sum_at(cell + 1, mass * share_above, count)
     summands = np.bincount(cell, minlength=count)
     masses *= 1.0 + UNIT * np.minimum(summands + np.roll(summands, 1) + 4.0, _MOST_SUMMANDS)
 
@@ -185,7 +191,7 @@ def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> D
         nearest = np.clip(np.searchsorted(nodes, points.loss - 0.5 * grid.step), 0, count - 1)
         at_node = np.abs(points.loss - nodes[nearest]) <= 2.0 * slack
         nudge += 4.0 * float(np.max(slack[at_node], initial=0.0))
-        masses += _sum(nearest[at_node], mass[at_node], count)
+        masses += sum_at(nearest[at_node], mass[at_node], count)
         loss, mass, part = loss[~at_node], mass[~at_node], part[~at_node]
 
     # No point may lie below its cell; by how much rounding lets it, the nudge makes up for.
@@ -194,8 +200,8 @@ def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> D
     place = np.maximum(loss + nudge - bottom, 0.0)
     # Sums per part, relative to the cell's lower node: mass, and mass·(1 − a/a_node).
     part_count = cells.cell_of_part.size
-    part_mass = _sum(part, mass, part_count)
-    part_gain = _sum(part, -mass * np.expm1(-place), part_count)
+    part_mass = sum_at(part, mass, part_count)
+    part_gain = sum_at(part, -mass * np.expm1(-place), part_count)
     summands = np.minimum(np.bincount(part, minlength=part_count) + 16.0, _MOST_SUMMANDS)
     part_mass *= 1.0 - UNIT * summands
     part_gain *= 1.0 - 2.0 * UNIT * summands
@@ -206,12 +212,12 @@ def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> D
         nudge += 4.0 * worst * reach
 
     high = cells.is_high
-    upper_mass = _sum(cells.cell_of_part[~high], part_mass[~high], count)
-    upper_gain = _sum(cells.cell_of_part[~high], part_gain[~high], count)
+    upper_mass = sum_at(cells.cell_of_part[~high], part_mass[~high], count)
+    upper_gain = sum_at(cells.cell_of_part[~high], part_gain[~high], count)
     # The parts below a node are indexed by that node.
-    lower_mass = _sum(cells.cell_of_part[high] + 1, part_mass[high], count)
-    lower_gain = _sum(cells.cell_of_part[high] + 1, part_gain[high], count)
-    below = np.roll(widths, 1)
+    lower_mass = sum_at(cells.cell_of_part[high] + 1, part_mass[high], count)
+    lower_gain = sum_at(cells.cell_of_part[high] + 1, part_gain[high], count)
+    below = np.minimum(np.roll(widths, 1), _WIDEST)
     # mass·(a/a_node − 1) relative to the upper node, from that relative to the lower one.
     lower_cost = np.expm1(below) * lower_mass - np.exp(below) * lower_gain
     lower_cost = np.maximum(lower_cost, 0.0) + (2.0 * worst + 32.0 * UNIT) * below * lower_mass
@@ -221,7 +227,7 @@ def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> D
         total_gain = upper_gain.copy()
         total_gain[:-1] += (1.0 - fraction[1:]) * lower_gain[1:]
         with np.errstate(divide="ignore", invalid="ignore"):
-            balanced = total_gain / lower_cost
+            balanced = np.where(below < _WIDEST, total_gain / lower_cost, 0.0)
         fraction = np.where(balanced < 1.0, balanced, 1.0)
     masses += upper_mass + fraction * lower_mass
     masses[:-1] += (1.0 - fraction[1:]) * lower_mass[1:]

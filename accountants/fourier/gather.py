@@ -1,8 +1,9 @@
 """Pieces of a law that average to given nodes, grown one after the other from a seam.
 
-On the curve of (Q-mass, P-mass) of {L ≤ l}, whose slope is a = e^{−l}, the pieces are chords with the
-nodes' slopes, each from where the last one met the curve to where it meets the curve again: the
-inscribed polygon with given slopes. It keeps E[a] exactly, wherever the mass lies between nodes.
+On the curve of (Q-mass, P-mass) of {L ≤ l}, whose slope is a = e^{−l}, the pieces are chords with
+the nodes' slopes, each from where the last one met the curve to where it meets the curve again:
+the inscribed polygon with given slopes. It keeps E[a] exactly, wherever the mass lies between
+nodes.
 """
 
 import math
@@ -10,6 +11,8 @@ import math
 import numpy as np
 
 from accountants.fourier.law import FloatArray, IntArray
+
+_WIDEST = 600.0
 
 
 def gather(
@@ -57,8 +60,10 @@ def gather(
                 node = cell + 1 if direction > 0 else cell
                 balance = piece = 0.0
                 taken = []
-            # Relative to `node`, not the cell's lower one: 1 − a/a' = −expm1(x) + e^x·(1 − a/a_cell).
+            # Relative to `node` instead: 1 − a/a_node = −expm1(x) + e^x·(1 − a/a_cell).
             x = losses[node] - losses[cell]
+            if x > _WIDEST:  # e^x would overflow: leave the rest where it is.
+                break
             relative = -m * math.expm1(x) + math.exp(x) * gain[i]
             reach = max(reach, abs(x))
             after = balance + share * relative

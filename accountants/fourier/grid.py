@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy import optimize
 
 from accountants import _validate
 from accountants.bounds import Bounds
@@ -30,7 +31,7 @@ from accountants.fourier.window import Outlook
 Laws = Sequence[tuple[LossLaw, int]]
 
 _FIRST_LENGTH = 2**12
-_MOST_NODES = 2**21
+_MOST_NODES = 2**20
 _MOST_PASSES = 6
 _SMALLEST = 5e-324
 
@@ -48,14 +49,20 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
     tolerance = _validate.positive("tolerance", tolerance)
     if _single(laws):
         return _single_delta(laws[0][0], epsilon)
-    log_delta, _ = Outlook(laws, 1e-300, 1.0).delta(epsilon)
-    outlook = Outlook(laws, math.exp(max(log_delta - 10.0, -690.0)), 0.01 * tolerance)
-    log_delta, tilt = outlook.delta(epsilon)
-    window = outlook.window(tilt, epsilon, log_delta - 5.0)
-
+    steps = sum(count for _, count in laws)
+    highest = sum(count * law.loss_range(1e-300, 1e-305)[1] for law, count in laws)
+    if epsilon > highest * (1.0 + 1e-12):  # No loss is that large, or so few that none is seen.
+        rare = sum(count * law.infinite for law, count in laws)
+        return Bounds(0.0, min(1.0, rare + 1e-304 * steps))
+    log_delta, tilt = Outlook(laws, 1e-300, 1.0).delta(epsilon)
+    log_delta = max(log_delta - 5.0, -690.0)
     best = Bounds(0.0, 1.0)
-    length = _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
+    length = 0
     for _ in range(_MOST_PASSES):
+        outlook = Outlook(laws, math.exp(log_delta), 0.01 * tolerance)
+        _, tilt = outlook.delta(epsilon)
+        window = outlook.window(tilt, epsilon, log_delta)
+        length = length or _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
         above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
         new = Bounds(below.delta(epsilon)[0], above.delta(epsilon)[0])
         best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
@@ -63,7 +70,10 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
         if excess <= 1.0 or length >= _most_length(laws):
             break
         length = _next_length(length, excess, laws)
-    return _outwards(best)
+        # The Chernoff bound may be far above: truncate and alias relative to what has been seen.
+        log_delta = max(math.log(best.lower), -690.0) if best.lower > 0.0 else log_delta - 5.0
+    widened = _outwards(best)
+    return Bounds(widened.lower, min(1.0, widened.upper))
 
 
 def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Bounds:
@@ -131,7 +141,7 @@ def _outwards(bounds: Bounds) -> Bounds:
 
 def _most_length(laws: Laws) -> int:
     """The longest transform: all laws together have `_MOST_NODES` nodes to share."""
-    return max(_FIRST_LENGTH, 2 ** int(math.log2(_MOST_NODES / len(laws))))
+    return max(_FIRST_LENGTH, 1 << int(math.log2(_MOST_NODES / len(laws))))
 
 
 def _first_length(outlook: Outlook, tilt: float, width: float, error: float, laws: Laws) -> int:
@@ -151,7 +161,7 @@ def _excess(bounds: Bounds, tolerance: float) -> float:
 
 def _next_length(length: int, excess: float, laws: Laws) -> int:
     wanted = length * min(max(1.2 * math.sqrt(excess), 2.0), 64.0)
-    return min(2 ** math.ceil(math.log2(wanted)), _most_length(laws))
+    return min(1 << math.ceil(math.log2(wanted)), _most_length(laws))
 
 
 def _lattice_step(laws: Laws) -> float | None:
@@ -191,11 +201,14 @@ def _compose_both(
             step = lattice / math.ceil(lattice / step)
         elif window.width <= lattice * _most_length(laws):
             step = lattice
-        length = 2 ** math.ceil(math.log2(max(window.width / step, 2.0)))
-    window = replace(window, width=length * step)
+        length = 1 << math.ceil(math.log2(max(window.width / step, 2.0)))
+    width = length * step
+    window = replace(window, width=width, read=min(window.read, width - 2.0 * step))
     above, below = [], []
     for which, (law, count) in enumerate(laws):
-        nodes = outlook.grid(which, saddle, ceiling, _anchor(law, step), step)
+        nodes = outlook.grid(
+            which, saddle, ceiling, _anchor(law, step), step, sparse=lattice is None
+        )
         upper, lower = discretise.both(law, nodes)
         above.append((upper, count))
         below.append((lower, count))
@@ -255,28 +268,36 @@ def _single_delta(law: LossLaw, epsilon: float) -> Bounds:
 
 
 def _single_epsilon(law: LossLaw, delta: float) -> Bounds:
-    """ε(δ) of one law by bisection of both ends' log δ."""
+    """ε(δ) of one law: each end by bracketing its side's log δ, then checked."""
     _, high = law.loss_range(1e-300, 1e-305)
-    upper = _bisect(lambda epsilon: _single_delta(law, epsilon).upper > delta, high)
-    lower = _bisect(lambda epsilon: _single_delta(law, epsilon).lower > delta, high)
-    return Bounds(lower.lower, upper.upper)
+    lower = _crossing(lambda epsilon: _single_delta(law, epsilon).lower, delta, high)[0]
+    upper = _crossing(lambda epsilon: _single_delta(law, epsilon).upper, delta, high)[1]
+    return Bounds(lower, upper)
 
 
-def _bisect(is_left: Callable[[float], bool], high: float) -> Bounds:
-    """The bracket, two roundings wide, of where `is_left` turns false on [0, high]."""
-    if high <= 0.0 or not is_left(0.0):
-        return Bounds(0.0, 0.0)
-    left, right = 0.0, high * (1.0 + 8.0 * UNIT)
-    scale = right
-    while is_left(scale):
-        scale *= 2.0
-    right = scale
-    for _ in range(1100):
-        middle = 0.5 * (left + right) if left > 0.01 * right else max(0.01 * right, left)
-        if not left < middle < right or right - left <= 2e-16 * right:
+def _crossing(bound: Callable[[float], float], delta: float, high: float) -> tuple[float, float]:
+    """ε₀ ≤ ε₁ close to each other with bound(ε₀) ≥ δ, or ε₀ = 0, and bound(ε₁) ≤ δ."""
+    if high <= 0.0 or bound(0.0) <= delta:
+        return 0.0, 0.0
+    left, right = 0.0, high
+    while bound(right) > delta:
+        right *= 2.0
+    log_delta = math.log(delta)
+
+    def excess(epsilon: float) -> float:
+        return math.log(max(bound(epsilon), 1e-320)) - log_delta
+
+    root = float(optimize.brentq(excess, left, right, xtol=1e-300, rtol=1e-15))
+    step = 4.0 * UNIT * root
+    while root - step > left:
+        if bound(root - step) >= delta:
+            left = root - step
             break
-        if is_left(middle):
-            left = middle
-        else:
-            right = middle
-    return Bounds(left, right)
+        step *= 2.0
+    step = 4.0 * UNIT * root
+    while root + step < right:
+        if bound(root + step) <= delta:
+            right = root + step
+            break
+        step *= 2.0
+    return left, right

@@ -9,10 +9,10 @@ P-masses, such that Σ mass·f(loss) is ∫ f(L) dP over that cell for every f(l
 the stated errors. Atoms are points. For a density the points are those of a Gauss–Legendre rule,
 so that all sums have positive terms: nothing cancels, in the tails or for small sampling rates.
 
-**Error model.** u = 2⁻⁵³. A point's loss is off by at most `loss_error` (absolute) and its mass by a
-factor within 1 ± `mass_error`; both are per point, and both are pushed outwards by the engine, so
-that far points, with large errors and no mass, cost nothing. The functions exp, expm1, log, log1p
-of numpy and ndtr of scipy are taken to be within 4u, ndtr within 1e-13, relative.
+**Error model.** u = 2⁻⁵³. A point's loss is off by at most `loss_error` (absolute) and its mass by
+a factor within 1 ± `mass_error`; both are per point, and both are pushed outwards by the engine,
+so that far points, with large errors and no mass, cost nothing. The functions exp, expm1, log,
+log1p of numpy and ndtr of scipy are taken to be within 4u, ndtr within 1e-13, relative.
 """
 
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class LossLaw(Protocol):
 
     @property
     def lattice(self) -> tuple[float, float] | None:
-        """(offset, step): all atoms lie at offset + step·ℤ. A step of 0 is one atom; None is none."""
+        """(offset, step): all atoms are at offset + step·ℤ. Step 0: one atom; None: none."""
 
     @property
     def infinite(self) -> float:
@@ -128,8 +128,8 @@ def panel_rule(
     a panel of half-width w the Bernstein ellipse of parameter ρ = 2R/w then serves, and the rule
     of order n errs by at most (64/15)·e^5·ρ^{−2n}/(1−ρ^{−2}) relative to the integrand's size
     (Trefethen 2013, Theorem 19.3); the hat functions of a narrow cell are smaller than their
-    continuation by at most w/R. Orders 2, 3, 5, 8 up to w/R = 1e-5, 0.001, 0.025, 0.125 keep the sum
-    of all that below 3e-15, part of `RULE_ERROR`.
+    continuation by at most w/R. Orders 2, 3, 5, 8 up to w/R = 1e-5, 0.001, 0.025, 0.125 keep the
+    sum of all that below 3e-15, part of `RULE_ERROR`.
 
     Args:
       edges: Finite and non-decreasing, inside the hull of `breaks`.

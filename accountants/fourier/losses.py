@@ -5,24 +5,24 @@ at least that of any neighbouring data sets, composed or not (Zhu, Dong, Wang 20
 an *explicit* pair, realised by data, whose profile is a lower bound. Where they coincide the
 accounting is tight.
 
-**Poisson sampling under REPLACE_ONE** is tight with the pair P = (1−q)N(0) + qN(−1),
-Q = (1−q)N(0) + qN(+1). Proof. By joint convexity of H_α condition on what the other records do; they
-shift both laws alike, so let P = (1−q)N₀ + qN_x, Q = (1−q)N₀ + qN_{x'} with |x|, |x'| ≤ 1, all of
-variance σ². For α ≥ 1, with Λ₀, Λ' the log ratios of N₀ and N_{x'} to N_x,
+**Poisson sampling under REPLACE_ONE** is tight with the pair P = (1−q)N(0) + qN(−1), Q = (1−q)N(0)
++ qN(+1). Proof. By joint convexity of H_α condition on what the other records do; they shift both
+laws alike, so let P = (1−q)N₀ + qN_x, Q = (1−q)N₀ + qN_{x'} with |x|, |x'| ≤ 1, all of variance
+σ². For α ≥ 1, with Λ₀, Λ' the log ratios of N₀ and N_{x'} to N_x,
 
     H_α(P‖Q) = ∫(P − αQ)₊ = q·E_{N_x}[(1 − c₁e^{Λ₀} − c₂e^{Λ'})₊],   c₁ = (α−1)(1−q)/q,  c₂ = α.
 
-Under N_x, (Λ₀, Λ') is Gaussian with covariance matrix [[|x|², ⟨x, x−x'⟩], [·, |x−x'|²]]/σ² and means
-minus half the variances. The integrand is a convex function of (e^{Λ₀}, e^{Λ'}) whose second
+Under N_x, (Λ₀, Λ') is Gaussian with covariance matrix [[|x|², ⟨x, x−x'⟩], [·, |x−x'|²]]/σ² and
+means minus half the variances. The integrand is a convex function of (e^{Λ₀}, e^{Λ'}) whose second
 derivatives are cᵢcⱼ times a positive measure on a line, all non-negative; so by Gaussian
-interpolation (Kahane 1986) the expectation increases in every entry of that matrix. All entries are
-largest at |x| = 1, x' = −x. For α < 1 use H_α(P‖Q) = 1 − α + α·H_{1/α}(Q‖P). The pair is realised by
-data sets that differ in one record, so it is a lower bound as well. ∎
+interpolation (Kahane 1986) the expectation increases in every entry of that matrix. All entries
+are largest at |x| = 1, x' = −x. For α < 1 use H_α(P‖Q) = 1 − α + α·H_{1/α}(Q‖P). The pair is
+realised by data sets that differ in one record, so it is a lower bound as well. ∎
 
-**A batch of fixed size** under REPLACE_ONE: see `SymmetrisedLaw` for the upper bound (Zhu, Dong, Wang
-2022); the explicit pair has all other records at −C, so that the record's swap from −C to +C turns
-N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ: the theory
-gap is real.
+**A batch of fixed size** under REPLACE_ONE: see `SymmetrisedLaw` for the upper bound (Zhu, Dong,
+Wang 2022); the explicit pair has all other records at −C, so that the record's swap from −C to +C
+turns N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ: the
+theory gap is real.
 """
 
 import math
@@ -74,7 +74,9 @@ def _randomized_response(atom: atoms.RandomizedResponse) -> PairLaws:
     # Against the uniform response; log(p) is negative, log(1 + (k−1)(1−p)) positive.
     low, high = math.log(noise), math.log1p((buckets - 1) * (1.0 - noise))
     has = AtomicLaw((low, high), ((buckets - 1) * other, same), (low, high - low))
-    has_not = AtomicLaw((-high, -low), (1.0 / buckets, (buckets - 1) / buckets), (-high, high - low))
+    has_not = AtomicLaw(
+        (-high, -low), (1.0 / buckets, (buckets - 1) / buckets), (-high, high - low)
+    )
     return _tight(has, has_not)
 
 
@@ -83,7 +85,7 @@ def _discrete_laplace(atom: atoms.DiscreteLaplace) -> PairLaws:
     a, shift = atom.noise_parameter, atom.sensitivity
     if shift > _MOST_ATOMS:
         raise atoms.NotSupportedError(
-            f"a discrete Laplace mechanism of sensitivity {shift} has more than {_MOST_ATOMS} losses"
+            f"a discrete Laplace law of sensitivity {shift} has more than {_MOST_ATOMS} losses"
         )
     end = 1.0 / (1.0 + math.exp(-a))  # P(x ≤ 0)
     inner = range(shift - 1, 0, -1)

@@ -131,11 +131,11 @@ class LaplaceLaw:
 class SymmetrisedLaw:
     r"""The symmetric pair whose profile is that of (P₀, Q₀) for ε ≥ 0.
 
-    For α ≥ 1 a mechanism may be dominated by H_α(P₀‖Q₀) in both directions; then for α < 1 it is by
-    1 − α + α·H_{1/α}(P₀‖Q₀) (the swap H_α(P‖Q) = 1 − α + α·H_{1/α}(Q‖P)). The pair with this profile
-    has the P₀-law of L₀ on l > 0; its mirror image on l < 0, where the P-mass at −l is the Q-mass
-    e^{−l}P₀(dl) at l; and the rest, 1 − P₀(L₀ > 0) − Q₀(L₀ > 0), as an atom at 0 (Zhu, Dong, Wang
-    2022, Theorem 11 and section 3).
+    For α ≥ 1 a mechanism may be dominated by H_α(P₀‖Q₀) in both directions; then for α < 1 it is
+    by 1 − α + α·H_{1/α}(P₀‖Q₀) (the swap H_α(P‖Q) = 1 − α + α·H_{1/α}(Q‖P)). The pair with this
+    profile has the P₀-law of L₀ on l > 0; its mirror image on l < 0, where the P-mass at −l is the
+    Q-mass e^{−l}P₀(dl) at l; and the rest, 1 − P₀(L₀ > 0) − Q₀(L₀ > 0), as an atom at 0 (Zhu,
+    Dong, Wang 2022, Theorem 11 and section 3).
     """
 
     inner: GaussianMixtureLaw

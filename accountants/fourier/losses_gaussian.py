@@ -92,9 +92,8 @@ class GaussianMixtureLaw:
         """The P-masses beyond; see `LossLaw`."""
         y = self._place(np.array([low, high]))
         weights, shifts = self._components
-        below = math.fsum(w * float(special.ndtr(y[0] - m)) for w, m in zip(weights, shifts, strict=True))
-        above = math.fsum(w * float(special.ndtr(m - y[1])) for w, m in zip(weights, shifts, strict=True))
-        return Tails(below, above)
+        w, m = np.array(weights), np.array(shifts)
+        return Tails(float(w @ special.ndtr(y[0] - m)), float(w @ special.ndtr(m - y[1])))
 
     def points(self, edges: FloatArray) -> Points:
         """Gauss–Legendre points; see `LossLaw`."""
@@ -110,8 +109,8 @@ class GaussianMixtureLaw:
     def cuts(self, edges: FloatArray) -> FloatArray:
         r"""Where pieces around the nodes average to them if the density is locally e^{gl}.
 
-        For cells of width w that is x below the upper node with ∫_{−x}^{w−x} (1 − e^{−t})e^{gt} dt = 0,
-        or x = ψ(gw) − ψ((g−1)w), ψ(z) = log((e^z − 1)/z).
+        For cells of width w that is x below the upper node with ∫_{−x}^{w−x} (1 − e^{−t})e^{gt} dt
+        = 0, or x = ψ(gw) − ψ((g−1)w), ψ(z) = log((e^z − 1)/z).
         """
         middle, width = 0.5 * (edges[:-1] + edges[1:]), np.diff(edges)
         if middle.size < 3:
@@ -179,7 +178,8 @@ class GaussianMixtureLaw:
         spread = np.sum(scaled * exponent_error, axis=0) / total
         size = np.where(
             near,
-            np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0) / (1.0 + np.minimum(x, 0)),
+            np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0)
+            / (1.0 + np.minimum(x, 0)),
             np.abs(top) + 1.0,
         )
         rounding = (16.0 + len(self.weights)) * UNIT * (size + np.abs(log_w))
@@ -227,24 +227,26 @@ class GaussianMixtureLaw:
         return self._place_by_newton(log_w)
 
     def _place_by_newton(self, log_w: FloatArray) -> FloatArray:
-        """Newton's method from the right on the convex log w, down to y = −_REACH."""
-        m, p = np.array(self.shifts), np.array(self.weights)
-        moved = m > 0.0
-        starts = (log_w[:, None] - np.log(p[moved]) + 0.5 * m[moved] ** 2) / m[moved]
-        y = np.min(starts, axis=1)
-        floor = -2.0 * _REACH - self._highest
-        for _ in range(200):
-            exponent = m * (y[:, None] - 0.5 * m)
-            terms = p * np.exp(exponent - np.max(exponent, axis=1, keepdims=True))
-            slope = np.sum(terms * m, axis=1) / np.sum(terms, axis=1)
-            value, _ = self._log_ratio(y)
-            with np.errstate(divide="ignore", over="ignore"):
-                following = np.maximum(y - (value - log_w) / slope, floor)
-            moved_by = np.max(np.abs(following - y) / (1.0 + np.abs(y)), initial=0.0)
-            y = following
-            if moved_by < 1e-15:
+        """Newton's method on the convex log w, from the right, where it cannot overshoot."""
+        m, p = np.array(self.shifts)[:, None], np.array(self.weights)[:, None]
+        moved = m[:, 0] > 0.0
+        floor = -2.0 * _REACH
+        unmoved = float(np.sum(p[~moved]))
+        place = np.full(log_w.size, -np.inf)
+        active = np.flatnonzero(log_w > (math.log(unmoved) if unmoved > 0.0 else -np.inf))
+        y = np.min((log_w[active] - np.log(p[moved]) + 0.5 * m[moved] ** 2) / m[moved], axis=0)
+        for _ in range(300):
+            if active.size == 0:
                 break
-        return np.where(y <= floor, -np.inf, y)
+            exponent = m * (y - 0.5 * m)
+            terms = p * np.exp(exponent - np.max(exponent, axis=0))
+            slope = np.maximum(np.sum(terms * m, axis=0) / np.sum(terms, axis=0), 1e-300)
+            change = (self._log_ratio(y)[0] - log_w[active]) / slope
+            y = y - change
+            place[active] = np.where(y > floor, y, -np.inf)
+            going = (change > 1e-14 * (1.0 + np.abs(y))) & (y > floor)
+            active, y = active[going], y[going]
+        return place
 
     def _place_of_difference(self, loss: FloatArray) -> FloatArray:
         """With v = e^{my} and c = (1−q)e^{m²/2}/q: log v = l/2 + asinh(c·sinh(l/2))."""
@@ -264,4 +266,4 @@ class GaussianMixtureLaw:
             np.arcsinh(np.exp(np.minimum(log_product, 20.0))),
             log_product + math.log(2.0),
         )
-        return np.sign(half) * (size + inverse) / m
+        return np.asarray(np.sign(half) * (size + inverse) / m)

@@ -11,7 +11,7 @@ whose minimum over θ is the tilt at which the composed law, tilted, has its mas
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -72,14 +72,14 @@ class Outlook:
         return mean, math.sqrt(max(variance, 1e-300))
 
     def grid(
-        self, which: int, saddle: float, ceiling: float, offset: float, step: float
+        self, which: int, saddle: float, ceiling: float, offset: float, step: float, *, sparse: bool
     ) -> Grid:
         """Nodes for one law: offset + step·j, sparser where, tilted, little mass is left.
 
         Beyond the loss at which the tilted tail is c·4^{−k}, the nodes are 2^k steps apart, so that
         each k adds about as much variance, c·h², as the others, and all together little. A single
         loss above ε, the `ceiling`, is on the straight part of (1 − e^ε·a)₊, where the dots may be
-        far apart: the tilt's weight is not increased any further there.
+        far apart: the tilt's weight is not increased any further there. Not `sparse`, all nodes.
         """
         loss, log_mass, count = self._points[which]
         order = np.argsort(loss)
@@ -88,13 +88,21 @@ class Outlook:
         weights /= np.sum(weights)
         sorted_loss = loss[order]
         from_below, from_above = np.cumsum(weights), np.cumsum(weights[::-1])[::-1]
+        # Without one loss above ε/ΣT there is no exceeding ε: if such losses are rare, one is there
+        # nevertheless wherever it counts.
+        steps = sum(number for *_, number in self._points)
+        rest = np.where(sorted_loss > ceiling / steps, weights, 0.0)
+        if np.any(rest):
+            rest_from_above = np.cumsum(rest[::-1])[::-1] / np.sum(rest)
+            from_above = np.maximum(from_above, rest_from_above / steps)
         low, high = self.ranges[which]
         first = int(np.searchsorted(from_below, self._aim / count))
         low = max(low, min(float(sorted_loss[min(first, loss.size - 1)]), high))
 
         centre = float(sorted_loss[int(np.searchsorted(from_below, 0.5))])
         start = round((min(max(centre, low), high) - offset) / step)
-        limits = _SPARSE * 0.25 ** np.arange(1, _LEVELS)
+        levels = min(_LEVELS, max(1, 1 + int(math.log2(4.0 / step)))) if sparse else 1
+        limits = _SPARSE * 0.25 ** np.arange(1, levels)
         up = sorted_loss[np.searchsorted(-from_above, -limits, side="left").clip(0, loss.size - 1)]
         down = sorted_loss[np.searchsorted(from_below, limits).clip(0, loss.size - 1)]
         last = math.ceil((high - offset) / step) + 1
@@ -153,7 +161,10 @@ class Outlook:
         candidates = np.concatenate((saddle + _LADDER / deviation, saddle - _LADDER / deviation))
         candidates = np.sort(np.concatenate((candidates, saddle * _MULTIPLES)))
         moments = self.log_moment(candidates)
-        found = [_narrowest(t, low, log_delta + math.log(self._aim), candidates, moments) for t in allowed]
+        found = [
+            _narrowest(t, low, log_delta + math.log(self._aim), candidates, moments)
+            for t in allowed
+        ]
         return min(found, key=lambda window: window.width)
 
 
@@ -164,31 +175,46 @@ def _narrowest(
     above, below = tilts > tilt * (1.0 + 1e-9), tilts < tilt * (1.0 - 1e-9)
     beyond = tilts > 0.0
 
-    def over(width: float) -> tuple[float, Window]:
-        lost = np.where(beyond, moments - tilts * (low + width), np.inf)
-        from_above = np.where(above, moments - tilts * low - _log_expm1((tilts - tilt) * width), np.inf)
-        reference = np.where(tilts >= 0.0, low, low + width)
-        from_below = moments - tilts * reference - _log_expm1((tilt - tilts) * width)
-        from_below = np.where(below, from_below, np.inf)
-        choice = [int(np.argmin(errors)) for errors in (lost, from_above, from_below)]
-        worst = max(lost[choice[0]], from_above[choice[1]], from_below[choice[2]])
-        window = Window(
-            tilt=float(tilt),
-            low=low,
-            width=width,
-            below=float(tilts[choice[2]]),
-            above=float(tilts[choice[1]]),
-            beyond=float(tilts[choice[0]]),
-        )
-        return float(worst), window
+    def lost(read: float) -> FloatArray:
+        return np.where(beyond, moments - tilts * (low + read), np.inf)
 
+    read = _least(lambda read: float(np.min(lost(read))) <= target)
+    high = low + read
+
+    def from_above(width: float) -> FloatArray:
+        errors = moments - tilts * low - _log_expm1((tilts - tilt) * width)
+        return np.where(above, errors, np.inf)
+
+    def from_below(width: float) -> FloatArray:
+        errors = moments - tilts * np.where(tilts >= 0.0, low, high)
+        return np.where(below, errors - _log_expm1((tilt - tilts) * width), np.inf)
+
+    width = _least(
+        lambda width: (
+            max(float(np.min(from_above(width))), float(np.min(from_below(width)))) <= target
+        )
+    )
+    width = max(width, read)
+    return Window(
+        tilt=float(tilt),
+        low=low,
+        read=read,
+        width=width,
+        below=float(tilts[np.argmin(from_below(width))]),
+        above=float(tilts[np.argmin(from_above(width))]),
+        beyond=float(tilts[np.argmin(lost(read))]),
+    )
+
+
+def _least(is_enough: Callable[[float], bool]) -> float:
+    """The least positive number that is enough, to 1%; or 1e15."""
     least, most = 1e-9, 1e-9
-    while over(most)[0] > target and most < 1e15:
+    while not is_enough(most) and most < 1e15:
         least, most = most, 4.0 * most
     for _ in range(7):
         middle = math.sqrt(least * most)
-        least, most = (least, middle) if over(middle)[0] <= target else (middle, most)
-    return over(most)[1]
+        least, most = (least, middle) if is_enough(middle) else (middle, most)
+    return most
 
 
 def _log_expm1(x: FloatArray) -> FloatArray:
@@ -216,16 +242,14 @@ def _profile(tilts: FloatArray) -> FloatArray:
     return -tilts * np.log1p(1.0 / tilts) - np.log1p(tilts)
 
 
-def _minimise(function: object) -> tuple[float, float]:
-    """The least value of a function of the tilt over [1e-5, 1e12], by refined scans."""
-    assert callable(function)
+def _minimise(function: Callable[[FloatArray], FloatArray]) -> tuple[float, float]:
+    """Where a function of the tilt is least on [1e-5, 1e12], and its value, by refined scans."""
     logs = np.linspace(math.log(1e-5), math.log(1e12), 40)
-    best = 0
+    found = math.inf, math.inf
     for _ in range(4):
         values = function(np.exp(logs))
         best = int(np.nanargmin(values))
+        found = math.exp(logs[best]), float(values[best])
         width = logs[1] - logs[0]
-        centre = logs[best]
-        found = float(math.exp(centre)), float(values[best])
-        logs = np.linspace(centre - width, centre + width, 9)
+        logs = np.linspace(logs[best] - width, logs[best] + width, 9)
     return found
