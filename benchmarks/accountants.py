@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# As a script, this file would shadow the package of the same name.
+# As a script, its neighbours would shadow the packages of the same names.
 sys.path = [entry for entry in sys.path if Path(entry).resolve() != Path(__file__).parent]
 
 import dp_accounting as dpa

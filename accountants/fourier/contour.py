@@ -140,7 +140,7 @@ class ContourSum:
         return self.log_moment - self.theta * epsilon + math.log(total), slope
 
     def root(self, delta: float, start: float) -> float:
-        """About the ε ≥ 0 at which the sum is δ: Newton's method on its logarithm, kept in a bracket."""
+        """About the ε ≥ 0 at which the sum is δ, by Newton's method kept in a bracket."""
         target = math.log(delta)
         low, high, epsilon = 0.0, math.inf, max(0.0, start)
         for _ in range(60):
@@ -261,7 +261,8 @@ def _cut_off(
     log_target: float,
 ) -> float:
     """About the least t at which what is cut off is below e^{log_target}."""
-    # In units of 1/sd: some 8 for a nearly Gaussian loss, more where a few large losses make the sd.
+    # In units of 1/sd: some 8 for a nearly Gaussian loss, more where a few large losses make the
+    # sd.
     for low, high in ((4.0, 400.0), (400.0, 4e4), (4e4, 4e6)):
         t = np.geomspace(low, high, 41) / math.sqrt(variance)
         log_tail = counts @ np.array([bound.log(t) for bound in decays])

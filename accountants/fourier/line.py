@@ -15,18 +15,20 @@ step η is off by at most (Trefethen & Weideman 2014, Theorem 5.1), relative to 
 
     2·exp(d²/2 + |t|·d/σ + min(s,0)·log cos(d/2σ)) / (e^{2πd/η} − 1),    for every 0 < d < πσ.
 
-**A refined bound.** The factor e^{|t|d/σ} is that of the largest losses. For small q and large t nearly
-all mass has a small loss, and arg w(y+id) is at most q·e^u·sin(d/σ)/(1−q+q·e^u·cos(d/σ)), far below
-d/σ. Cutting the line at an end Y, half-way between nodes, adds vertical segments of length d there,
-with |f(Y+iv)| ≤ f(Y)·e^{d²/2 + |t|·arg w(Y+id)} and |1/(1+e^{2πv/η})| ≤ 1 (residue theorem), and the
-mass beyond; between the ends the maximum may be replaced by the mean of e^{|t|·arg w(y+id)} under the
-tilted law. Mean, mass and density are bounded on a coarse grid of step h (the `guide`): the exponent
-rises in y, and the log-density has second derivative ≥ −1, so that inside a cell the density is at
-most e^{h²/8} times the larger of its end values; this gives 2·e^{h²/8}·Σ p_j·e^{…(y_j + h)}. Likewise |w(y+id)|² = w²·(1 − 2r(1−r)(1−cos(d/σ))) with r = q·e^u/w.
+**A refined bound.** The factor e^{|t|d/σ} is that of the largest losses. For small q and large t
+nearly all mass has a small loss, and arg w(y+id) is at most q·e^u·sin(d/σ)/(1−q+q·e^u·cos(d/σ)),
+far below d/σ. Cutting the line at an end Y, half-way between nodes, adds vertical segments of
+length d there, with |f(Y+iv)| ≤ f(Y)·e^{d²/2 + |t|·arg w(Y+id)} and |1/(1+e^{2πv/η})| ≤ 1 (residue
+theorem), and the mass beyond; between the ends the maximum may be replaced by the mean of
+e^{|t|·arg w(y+id)} under the tilted law. Mean, mass and density are bounded on a coarse grid of
+step h (the `guide`): the exponent rises in y, and the log-density has second derivative ≥ −1, so
+that inside a cell the density is at most e^{h²/8} times the larger of its end values; this gives
+2·e^{h²/8}·Σ p_j·e^{…(y_j + h)}. Likewise |w(y+id)|² = w²·(1 − 2r(1−r)(1−cos(d/σ))) with r =
+q·e^u/w.
 
-The nodes stop at a distance R beyond the places (`Line._places`) between which the tilted mass lies;
-there the integrand has fallen by e^{−R²/2}.
-`Line` takes an `exponent` E and keeps each of the two errors below e^{−E}.
+The nodes stop at a distance R beyond the places (`Line._places`) between which the tilted mass
+lies; there the integrand has fallen by e^{−R²/2}. `Line` takes an `exponent` E and keeps each of
+the two errors below e^{−E}.
 """
 
 import math
@@ -128,8 +130,8 @@ class Line:
     def _places(self) -> tuple[float, float]:
         """Points beyond which the tilted log-density falls at least as fast as −(distance)²/2.
 
-        Its slope is −y + s·r(y)/σ with r = q·e^u/w rising from 0 to 1: negative beyond max(s,0)/σ, and
-        for s < 0 positive below s·r(0)/σ, where r(y) < r(0). The line s·x needs max(s, 1).
+        Its slope is −y + s·r(y)/σ with r = q·e^u/w rising from 0 to 1: negative beyond max(s,0)/σ,
+        and for s < 0 positive below s·r(0)/σ, where r(y) < r(0). The line s·x needs max(s, 1).
         """
         power, scale = self.direction.power(self.theta_max), 1.0 / self.noise_multiplier
         odds = self.sampling_rate * math.exp(-0.5 * scale * scale)

@@ -123,7 +123,7 @@ def _delta_in(
 
 
 def _log_chernoff(theta: float, log_moment: float) -> float:
-    """log of the factor before e^{−θε} in an upper bound of δ(ε).
+    """The logarithm of the factor before e^{−θε} in an upper bound of δ(ε).
 
     (1 − e^{−x})₊ ≤ e^{θx}·θ^θ/(1+θ)^{1+θ} for all x, with equality where the two touch, so that
     δ(ε) ≤ e^{K(θ)−θε}·θ^θ/(1+θ)^{1+θ}.
