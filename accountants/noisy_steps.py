@@ -22,6 +22,9 @@ from accountants.fourier.trade_off import TradeOff
 ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
 
 
+_FEW_STEPS_TOLERANCE = 1e-3
+
+
 class Curve(NamedTuple):
     """Bounds of ε after each number of steps: lower ≤ ε(steps) ≤ upper, entry by entry."""
 
@@ -113,7 +116,11 @@ def epsilon_curve(
     sampling: str = "poisson",
     tolerance: float = 1e-6,
 ) -> Curve:
-    """Certified intervals for ε(δ) after each number of steps, sharing the work between them."""
+    """Certified intervals for ε(δ) after each number of steps, sharing the work between them.
+
+    Step counts that the contour engine does not reach (the first few) are asked for a relative gap
+    of 1e-3 only; `epsilon_bounds` gives a single answer as tight as wished.
+    """
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
     counts = np.array([_validate.count("steps", count) for count in steps], dtype=np.int64)
     atom = atoms.resolve(event, relation)
@@ -123,7 +130,8 @@ def epsilon_curve(
         count = int(counts[index])
         bounds = shared.epsilon_bounds(count) if shared is not None else None
         if bounds is None:
-            accountant = FourierAccountant(relation, tolerance).compose(event, count)
+            accountant = FourierAccountant(relation, max(tolerance, _FEW_STEPS_TOLERANCE))
+            accountant.compose(event, count)
             bounds = accountant.get_epsilon_bounds(delta)
         lower[index], upper[index] = bounds
     return Curve(counts, lower, upper)

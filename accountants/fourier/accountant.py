@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -104,6 +104,7 @@ class FourierAccountant(IntervalAccountant):
             one_step=lambda event: single.epsilon_bounds(event, delta),
             contour=lambda c, work: sampled.epsilon_bounds(c, delta, self._tolerance, work),
             grid_engine=lambda laws: grid.epsilon_bounds(laws, delta, tolerance=self._tolerance),
+            add_is_below=lambda c, bounds: sampled.add_is_below(c, bounds, delta=delta),
         )
 
     def delta_answer(self, epsilon: float) -> Answer:
@@ -116,6 +117,7 @@ class FourierAccountant(IntervalAccountant):
             one_step=lambda event: single.delta_bounds(event, epsilon),
             contour=lambda c, work: sampled.delta_bounds(c, epsilon, self._tolerance, work),
             grid_engine=lambda laws: grid.delta_bounds(laws, epsilon, tolerance=self._tolerance),
+            add_is_below=lambda c, bounds: sampled.add_is_below(c, bounds, epsilon=epsilon),
         )
 
     def _epsilon_bounds(self, delta: float) -> Bounds:
@@ -132,7 +134,7 @@ class FourierAccountant(IntervalAccountant):
         """
         return trade_off_from_profile(self.get_delta_bounds, self.get_epsilon_bounds, alphas)
 
-    def _answer(self, **engines: Callable[..., Bounds]) -> Answer:
+    def _answer(self, **engines: Callable[..., Any]) -> Answer:
         upper = Composed.of(self._atoms, "upper")
         answer = self._one_side(upper, **engines)
         lower = Composed.of(self._atoms, "lower")
@@ -152,6 +154,7 @@ class FourierAccountant(IntervalAccountant):
         one_step: Callable[[Sampled], Bounds],
         contour: Callable[[sampled.Composition, int], Bounds],
         grid_engine: Callable[[grid.Laws], Bounds],
+        add_is_below: Callable[[sampled.Composition, Bounds], bool],
     ) -> Answer:
         if composed.mu is not None:
             return Answer(exact(composed.mu), "closed form")
@@ -161,8 +164,11 @@ class FourierAccountant(IntervalAccountant):
         found = _try_contour(contour, composition, sampled.CHEAP)
         if found is not None and found.relative_gap <= self._tolerance:
             return found
-        directions = [grid_engine(laws) for laws in composed.laws()]
-        bounds = Bounds(max(b.lower for b in directions), max(b.upper for b in directions))
+        remove, *add = composed.laws()
+        bounds = grid_engine(remove)
+        if add and (composition is None or not add_is_below(composition, bounds)):
+            other = grid_engine(add[0])
+            bounds = Bounds(max(bounds.lower, other.lower), max(bounds.upper, other.upper))
         answer = Answer(bounds, "grid").intersect(found)
         if answer.relative_gap > max(self._tolerance, _WIDE):
             answer = answer.intersect(_try_contour(contour, composition, sampled.COSTLY))

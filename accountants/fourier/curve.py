@@ -36,11 +36,21 @@ class StepCurve:
     def epsilon_bounds(self, steps: int) -> Bounds | None:
         """The interval after `steps` steps, or None where contours miss the tolerance."""
         try:
-            remove, add = (self._in(direction, steps) for direction in (REMOVE, ADD))
+            bounds = self._in(REMOVE, steps)
+            if not self._add_is_below(steps, bounds.lower):
+                add = self._in(ADD, steps)
+                bounds = Bounds(max(bounds.lower, add.lower), max(bounds.upper, add.upper))
         except ContourError:
             return None
-        bounds = Bounds(max(remove.lower, add.lower), max(remove.upper, add.upper))
         return bounds if bounds.gap <= self._tolerance * bounds.upper else None
+
+    def _add_is_below(self, steps: int, epsilon: float) -> bool:
+        """Whether the kept contour of the add direction shows that its ε(δ) is at most `epsilon`."""
+        kept = self._contours.get(ADD)
+        if kept is None:
+            return False
+        total = kept[0].at(np.array([float(steps)]), 0.0)
+        return total.delta_bounds(epsilon).upper <= self._delta
 
     def _in(self, direction: Direction, steps: int) -> Bounds:
         counts = np.array([float(steps)])

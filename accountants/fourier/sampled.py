@@ -122,6 +122,22 @@ def _delta_in(
     return best
 
 
+def add_is_below(
+    composition: Composition, bounds: Bounds, *, delta: float | None = None, epsilon: float = 0.0
+) -> bool:
+    """Whether a Chernoff bound proves that the add direction lies below `bounds.lower`.
+
+    Args:
+      composition: What was released.
+      bounds: The remove direction's interval, for ε(δ) if `delta` is given, else for δ(ε).
+      delta: The target of ε(δ).
+      epsilon: The argument of δ(ε).
+    """
+    if delta is None:
+        return _chernoff_delta_below(composition, ADD, epsilon, bounds.lower)
+    return _chernoff_delta_below(composition, ADD, bounds.lower, delta)
+
+
 def _log_chernoff(theta: float, log_moment: float) -> float:
     """The logarithm of the factor before e^{−θε} in an upper bound of δ(ε).
 

@@ -178,7 +178,8 @@ class TestConvenience:
             )
             assert curve.lower[index] <= single.upper
             assert single.lower <= curve.upper[index]
-            assert curve.upper[index] - curve.lower[index] <= 1e-6 * curve.upper[index]
+            tolerance = 1e-6 if count > 30 else 1e-3
+            assert curve.upper[index] - curve.lower[index] <= tolerance * curve.upper[index]
 
     def test_delta_bounds_invert_epsilon_bounds(self):
         setting = {"noise_multiplier": 2.0, "sampling_rate": 0.05, "steps": 2000}
