@@ -18,6 +18,8 @@ from accountants.noisy_steps import (
 )
 from accountants.renyi import RenyiAccountant
 from accountants.renyi_filter import RenyiFilter
+from accountants.shuffling import shuffled_epsilon_bounds
+from accountants.support import support_table
 
 __all__ = [
     "Bounds",
@@ -40,5 +42,7 @@ __all__ = [
     "event_from_opacus_history",
     "event_to_json",
     "gaussian",
+    "shuffled_epsilon_bounds",
+    "support_table",
     "trade_off",
 ]

@@ -85,6 +85,20 @@ def epsilon_bounds(
     >>> round(bounds.lower, 4), round(bounds.upper, 4)
     (6.1877, 6.1877)
     """
+    if sampling == "shuffled":
+        poisson = epsilon_bounds(
+            noise_multiplier=noise_multiplier,
+            delta=delta,
+            sampling_rate=sampling_rate,
+            steps=steps,
+            relation=relation,
+            tolerance=1e-3,
+        )
+        raise ValueError(
+            "`sampling` must be 'poisson' or 'without_replacement', got 'shuffled'. Shuffled "
+            f"batches are not Poisson sampling: Poisson sampling would give epsilon {poisson.upper:.4g}, "
+            "which is no bound for them; shuffled_epsilon_bounds gives one."
+        )
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
     accountant = FourierAccountant(relation, tolerance)
     return accountant.compose(event, _validate.count("steps", steps)).get_epsilon_bounds(delta)

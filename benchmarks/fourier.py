@@ -3,9 +3,10 @@
     python benchmarks/fourier.py [--quick] [--random N] [--write]
 
 Prints Markdown tables: times (least of several runs), ratios and certified relative gaps on the
-named settings; a random sample by regime; scaling in the number of steps and of distinct events; the
-curve and the calibration. `--write` records them, with versions, in benchmarks/results/fourier.json
-and draws the Pareto plot (time against gap) beside it. Ratios are peer time over ours in one run.
+named settings; a random sample by regime; scaling in the number of steps and of distinct events;
+the curve and the calibration. `--write` records them, with versions, in
+benchmarks/results/fourier.json and draws the Pareto plot (time against gap) beside it. Ratios are
+peer time over ours in one run.
 """
 
 import argparse

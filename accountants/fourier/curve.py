@@ -45,7 +45,7 @@ class StepCurve:
         return bounds if bounds.gap <= self._tolerance * bounds.upper else None
 
     def _add_is_below(self, steps: int, epsilon: float) -> bool:
-        """Whether the kept contour of the add direction shows that its ε(δ) is at most `epsilon`."""
+        """Whether the kept contour shows that ε(δ) in the add direction is at most `epsilon`."""
         kept = self._contours.get(ADD)
         if kept is None:
             return False
