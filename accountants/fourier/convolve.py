@@ -152,9 +152,11 @@ def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: i
     """Item 5 of the module's errors, and mass at infinity."""
     low, high, width, tilt = window.low, window.low + window.read, window.width, window.tilt
     if sign > 0:
-        infinite = sum(count * part.infinite for part, count in parts)
+        if any(part.infinite >= 0.5 for part, _ in parts):
+            return 1.0
+        finite = math.fsum(count * math.log1p(-part.infinite) for part, count in parts)
         t = window.beyond
-        return float(infinite) * (1.0 + 1e-15) + _safe_exp(_log_moment(parts, t) - t * high)
+        return -math.expm1(finite) * (1.0 + 1e-14) + _safe_exp(_log_moment(parts, t) - t * high)
     t = window.above
     above = _log_moment(parts, t) - t * low - log_expm1((t - tilt) * width)
     t = window.below
