@@ -32,7 +32,7 @@ Laws = Sequence[tuple[LossLaw, int]]
 
 _FIRST_LENGTH = 2**12
 _MOST_NODES = 2**20
-_MOST_PASSES = 6
+_MOST_PASSES = 8
 _SMALLEST = 5e-324
 
 
@@ -108,7 +108,8 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
         above, below, length = _compose_both(laws, outlook, window, tilt, ceiling, length)
         new = Bounds(_least_epsilon(below, delta, low), _least_epsilon(above, delta, low))
         if new.lower <= low and low > 0.0:  # Not seen: look lower.
-            low = max(0.0, low - 2.0 * max(guess - low, 8.0 / tilt))
+            low = max(0.0, low - 3.0 * max(guess - low, 8.0 / tilt))
+            length = _next_length(length, 10.0, laws)
             best = Bounds(best.lower, min(best.upper, new.upper))
             continue
         best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
