@@ -8,8 +8,8 @@ with f convex, decreasing and non-negative. One factor after the other may there
 
 * **Upper bound** (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): mass
   between two neighbouring nodes goes to these two such that E[1] and E[a] are kept. The chord of a
-  convex function lies above it. Mass above the last node goes to L = ∞, mass below the first to
-  the first.
+  convex function lies above it. Mass above the last node goes to it and to L = ∞, where a = 0, by
+  the same rule; mass below the first node goes to the first.
 * **Lower bound**: any piece of mass may be gathered at one node whose a is no smaller than the
   piece's mean of a (Jensen, then monotonicity); mass may be dropped. The pieces reach from cut to
   cut, one cut per cell. A piece's part above its node must outweigh its part below; where it does
@@ -261,4 +261,6 @@ def _beyond(law: LossLaw, top: float) -> tuple[Points, float]:
     # What lies at `top` is the last node's already.
     above = points.loss > top
     unseen = law.tails(min(top, 0.0), high).above * (1.0 + TAIL_ERROR) + 5e-324
-    return Points(*(column[above] for column in points)), unseen
+    cell, loss, loss_error, mass, mass_error = points
+    seen = Points(cell[above], loss[above], loss_error[above], mass[above], mass_error[above])
+    return seen, unseen

@@ -218,7 +218,9 @@ def _compose_both(
     laws: Laws, outlook: Outlook, window: Window, saddle: float, ceiling: float, length: int
 ) -> tuple[Composed, Composed, int]:
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
-    step = window.width / length
+    # A window far narrower than a single loss's range is no use: that many nodes are not to be had.
+    widest = max(high - low for low, high in outlook.ranges)
+    step = max(window.width / length, widest / _MOST_NODES)
     lattice = _lattice_step(laws)
     if lattice is not None:
         if lattice >= step:
