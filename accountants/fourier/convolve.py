@@ -301,7 +301,7 @@ def compose(
 
     first = math.floor((window.low - offset) / step)
     # For a lower bound not a node more than is meant, for an upper bound not one less.
-    read = min(length, math.floor(window.read / step) + (3 if sign > 0 else 0))
+    read = min(length, max(1, math.floor(window.read / step)) + (3 if sign > 0 else 0))
     masses = np.roll(masses, -(first % length))[:read]
     losses = offset + step * np.arange(first, first + read, dtype=np.float64)
     weights = np.maximum(masses + sign * node_error, 0.0)

@@ -220,7 +220,7 @@ def _compose_both(
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
     # A window far narrower than a single loss's range is no use: that many nodes are not to be had.
     widest = max(high - low for low, high in outlook.ranges)
-    step = max(window.width / length, widest / _MOST_NODES)
+    step = max(window.width / length, widest / 2**18)
     lattice = _lattice_step(laws)
     if lattice is not None:
         if lattice >= step:
