@@ -41,7 +41,7 @@ reads the tilted law where it is large. On the circle c_j is Σ_m c(l_j + mW), W
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,8 @@ _STAGE_ERROR = 8.0 * UNIT
 _LEFT_OUT = -60.0
 # Relative widening of a log moment's sum, over and above its exponents' rounding.
 _SUM_ERROR = 1e-13
+# Chernoff tilts that are tried, as shares of the way from the tilt to the suggested one.
+_SHARES = (1.0, 0.7, 0.5, 0.3, 0.15)
 # Weights e^{−θx} beyond this exponent are below the rounding of the sum.
 _REACH = 60.0
 
@@ -151,16 +153,30 @@ def _safe_exp(x: float) -> float:
 def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: int) -> float:
     """Item 5 of the module's errors, and mass at infinity."""
     low, high, width, tilt = window.low, window.low + window.read, window.width, window.tilt
+    moments: dict[float, float] = {}
+
+    def least(tilts: Sequence[float], log_bound: Callable[[float, float], float]) -> float:
+        """The least of the bounds, each valid, on the grid's own moments."""
+        for t in tilts:
+            moments.setdefault(t, _log_moment(parts, t))
+        return _safe_exp(min(log_bound(t, moments[t]) for t in tilts))
+
+    # A tilt that is best for the law may not be for its grid, which is coarse far from the saddle.
+    above = [tilt + share * (window.above - tilt) for share in _SHARES]
     if sign > 0:
-        infinite = sum(count * part.infinite for part, count in parts)
-        t = window.beyond
-        return float(infinite) * (1.0 + 1e-15) + _safe_exp(_log_moment(parts, t) - t * high)
-    t = window.above
-    above = _log_moment(parts, t) - t * low - log_expm1((t - tilt) * width)
-    t = window.below
-    reference = low if t >= 0.0 else high
-    below = _log_moment(parts, t) - t * reference - log_expm1((tilt - t) * width)
-    return (_safe_exp(above) + _safe_exp(below)) * (1.0 + 1e-9)
+        if any(part.infinite >= 0.5 for part, _ in parts):
+            return 1.0
+        finite = math.fsum(count * math.log1p(-part.infinite) for part, count in parts)
+        beyond = [window.beyond, tilt, *above]
+        lost = least(beyond, lambda t, moment: moment - t * high)
+        return -math.expm1(finite) * (1.0 + 1e-14) + lost * (1.0 + 1e-9)
+
+    def from_below(t: float, moment: float) -> float:
+        return moment - t * (low if t >= 0.0 else high) - log_expm1((tilt - t) * width)
+
+    below = [tilt + share * (window.below - tilt) for share in _SHARES]
+    aliases = least(above, lambda t, moment: moment - t * low - log_expm1((t - tilt) * width))
+    return (aliases + least(below, from_below)) * (1.0 + 1e-9)
 
 
 def _log1p(z: ComplexArray) -> ComplexArray:
@@ -285,7 +301,7 @@ def compose(
 
     first = math.floor((window.low - offset) / step)
     # For a lower bound not a node more than is meant, for an upper bound not one less.
-    read = min(length, math.floor(window.read / step) + (3 if sign > 0 else 0))
+    read = min(length, max(1, math.floor(window.read / step)) + (3 if sign > 0 else 0))
     masses = np.roll(masses, -(first % length))[:read]
     losses = offset + step * np.arange(first, first + read, dtype=np.float64)
     weights = np.maximum(masses + sign * node_error, 0.0)

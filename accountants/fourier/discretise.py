@@ -8,8 +8,8 @@ with f convex, decreasing and non-negative. One factor after the other may there
 
 * **Upper bound** (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): mass
   between two neighbouring nodes goes to these two such that E[1] and E[a] are kept. The chord of a
-  convex function lies above it. Mass above the last node goes to L = ∞, mass below the first to
-  the first.
+  convex function lies above it. Mass above the last node goes to it and to L = ∞, where a = 0, by
+  the same rule; mass below the first node goes to the first.
 * **Lower bound**: any piece of mass may be gathered at one node whose a is no smaller than the
   piece's mean of a (Jensen, then monotonicity); mass may be dropped. The pieces reach from cut to
   cut, one cut per cell. A piece's part above its node must outweigh its part below; where it does
@@ -32,6 +32,7 @@ for losses that are smaller by `nudge`. It also covers the errors of losses at a
 that falls short of its node by one rounding be gathered a whole step below.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,8 @@ _MOST_SUMMANDS = 1500.0
 _BALANCE_ROUNDS = 5
 # Cells wider than this are not balanced at all: e^width would overflow.
 _WIDEST = 600.0
+# Relative error of the sums over the points beyond the last node, of which there may be many.
+_BEYOND_ERROR = 1e-12
 # Cells next to the seam whose pieces are grown one by one, and into how many parts they are cut.
 _GATHERED = 400
 _PARTS = 8
@@ -170,9 +173,13 @@ def _connect(law: LossLaw, grid: Grid, points: Points, cell: IntArray) -> Discre
     summands = np.bincount(cell, minlength=count)
     masses *= 1.0 + UNIT * np.minimum(summands + np.roll(summands, 1) + 4.0, _MOST_SUMMANDS)
 
-    below, above = law.tails(float(nodes[0]), float(nodes[-1]))
-    masses[0] += below * (1.0 + TAIL_ERROR)
-    return Discretised(grid, masses, law.infinite + above * (1.0 + TAIL_ERROR), 0.0)
+    masses[0] += law.tails(float(nodes[0]), float(nodes[-1])).below * (1.0 + TAIL_ERROR)
+    points, unseen = _beyond(law, float(nodes[-1]))
+    place = np.maximum(points.loss + _slack(points, grid) - nodes[-1], 0.0)
+    mass = points.mass * (1.0 + points.mass_error + _BEYOND_ERROR)
+    masses[-1] += float(np.dot(mass, np.exp(-place)))
+    infinite = law.infinite + unseen - float(np.dot(mass, np.expm1(-place)))
+    return Discretised(grid, masses, infinite, 0.0)
 
 
 def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> Discretised:
@@ -232,6 +239,28 @@ def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> D
     masses += upper_mass + fraction * lower_mass
     masses[:-1] += (1.0 - fraction[1:]) * lower_mass[1:]
     masses *= 1.0 - 16.0 * UNIT
-    _, above = law.tails(float(nodes[0]), float(nodes[-1]))
-    masses[-1] += above * (1.0 - TAIL_ERROR)
+    points, _ = _beyond(law, float(nodes[-1]))
+    mass = points.mass * (1.0 - points.mass_error - _BEYOND_ERROR)
+    total = float(np.sum(mass))
+    if total > 0.0:
+        place = np.maximum(points.loss - _slack(points, grid) - nodes[-1], 0.0)
+        mean = -math.log(float(np.dot(mass, np.exp(-place))) / total) - 1e-12
+        last = int(grid.indices[-1]) + max(math.floor(mean / grid.step), 0)
+        if last > grid.indices[-1]:
+            grid = Grid(grid.offset, grid.step, np.append(grid.indices, last))
+            masses = np.append(masses, 0.0)
+        masses[-1] += total
     return Discretised(grid, masses, 0.0, nudge)
+
+
+def _beyond(law: LossLaw, top: float) -> tuple[Points, float]:
+    """The law above `top`, as points, and an upper bound of the mass beyond these."""
+    _, high = law.loss_range(1e-300, 1e-305)
+    high = max(high * (1.0 + 4.0 * UNIT), float(np.nextafter(top, np.inf)))
+    points = law.points(np.array([top, high]))
+    # What lies at `top` is the last node's already.
+    above = points.loss > top
+    unseen = law.tails(min(top, 0.0), high).above * (1.0 + TAIL_ERROR) + 5e-324
+    cell, loss, loss_error, mass, mass_error = points
+    seen = Points(cell[above], loss[above], loss_error[above], mass[above], mass_error[above])
+    return seen, unseen

@@ -32,7 +32,7 @@ Laws = Sequence[tuple[LossLaw, int]]
 
 _FIRST_LENGTH = 2**12
 _MOST_NODES = 2**20
-_MOST_PASSES = 6
+_MOST_PASSES = 8
 _SMALLEST = 5e-324
 
 
@@ -59,9 +59,9 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
     best = Bounds(0.0, 1.0)
     length = 0
     for _ in range(_MOST_PASSES):
-        outlook = Outlook(laws, math.exp(log_delta), 0.01 * tolerance)
+        outlook = Outlook(laws, math.exp(log_delta), 0.01 * tolerance, _ceiling(laws, epsilon))
         _, tilt = outlook.delta(epsilon)
-        window = outlook.window(tilt, epsilon, log_delta)
+        window = outlook.window(tilt, epsilon, epsilon, log_delta)
         length = length or _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
         above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
         new = Bounds(below.delta(epsilon)[0], above.delta(epsilon)[0])
@@ -92,23 +92,24 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     tolerance = _validate.positive("tolerance", tolerance)
     if _single(laws):
         return _single_epsilon(laws[0][0], delta)
-    guess, tilt = Outlook(laws, delta, 1e-6).epsilon(delta)
+    guess, tilt = _guess(laws, delta)
     # ε moves by the relative error of δ over the tilt.
     aim = 0.01 * tolerance * min(1.0, max(guess * tilt, 1e-6))
-    outlook = Outlook(laws, delta, aim)
+    outlook = Outlook(laws, delta, aim, _ceiling(laws, guess))
 
     best = Bounds(0.0, math.inf)
     low = max(0.0, guess - 8.0 / tilt)
-    width = outlook.window(tilt, low, math.log(delta)).width
+    width = outlook.window(tilt, low, guess, math.log(delta)).width
     # The first pass only has to see where ε is: to a percent, or a tenth of the tilt's scale.
     length = _first_length(outlook, tilt, width, max(0.01 * guess, 0.1 / tilt), laws)
     for _ in range(_MOST_PASSES):
-        window = outlook.window(tilt, low, math.log(delta))
+        window = outlook.window(tilt, low, min(guess, best.upper), math.log(delta))
         ceiling = min(guess, best.upper)
         above, below, length = _compose_both(laws, outlook, window, tilt, ceiling, length)
         new = Bounds(_least_epsilon(below, delta, low), _least_epsilon(above, delta, low))
         if new.lower <= low and low > 0.0:  # Not seen: look lower.
-            low = max(0.0, low - 2.0 * max(guess - low, 8.0 / tilt))
+            low = max(0.0, low - 3.0 * max(guess - low, 8.0 / tilt))
+            length = _next_length(length, 10.0, laws)
             best = Bounds(best.lower, min(best.upper, new.upper))
             continue
         best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
@@ -116,6 +117,10 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
         if excess <= 1.0 or length >= _most_length(laws):
             break
         length = _next_length(length, excess, laws)
+        if best.upper < 0.9 * guess:  # The Chernoff bound was far off: look again.
+            guess = best.upper
+            outlook = Outlook(laws, delta, aim, _ceiling(laws, guess))
+            tilt = outlook.delta(guess)[1]
         low = max(0.0, best.lower - 0.01 / tilt)
     return _outwards(best)
 
@@ -164,6 +169,25 @@ def _next_length(length: int, excess: float, laws: Laws) -> int:
     return min(1 << math.ceil(math.log2(wanted)), _most_length(laws))
 
 
+def _guess(laws: Laws, delta: float) -> tuple[float, float]:
+    """The Chernoff ε and its tilt, again and again with all losses that exceed it put together.
+
+    Rare large losses have large moments, and the first bound may be several times too large.
+    """
+    guess, tilt = Outlook(laws, delta, 1e-6).epsilon(delta)
+    for _ in range(4):
+        last = guess
+        guess, tilt = Outlook(laws, delta, 1e-6, _ceiling(laws, last)).epsilon(delta)
+        if not 0.0 < guess < 0.95 * last:
+            break
+    return guess, tilt
+
+
+def _ceiling(laws: Laws, epsilon: float) -> float:
+    """Where grids may end: at ε, but laws on a lattice are kept whole."""
+    return math.inf if _lattice_step(laws) is not None else epsilon
+
+
 def _lattice_step(laws: Laws) -> float | None:
     """The one step of all laws' lattices, if there is one."""
     steps = {law.lattice[1] if law.lattice else 0.0 for law, _ in laws}
@@ -194,7 +218,9 @@ def _compose_both(
     laws: Laws, outlook: Outlook, window: Window, saddle: float, ceiling: float, length: int
 ) -> tuple[Composed, Composed, int]:
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
-    step = window.width / length
+    # A window far narrower than a single loss's range is no use: that many nodes are not to be had.
+    widest = max(high - low for low, high in outlook.ranges)
+    step = max(window.width / length, widest / 2**18)
     lattice = _lattice_step(laws)
     if lattice is not None:
         if lattice >= step:

@@ -29,13 +29,21 @@ _FRACTIONS = np.array([1.0, 0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02])
 class Outlook:
     """The laws' points, cut where nothing is left to see, and what follows from them."""
 
-    def __init__(self, laws: Sequence[tuple[LossLaw, int]], delta: float, aim: float) -> None:
+    def __init__(
+        self,
+        laws: Sequence[tuple[LossLaw, int]],
+        delta: float,
+        aim: float,
+        ceiling: float = math.inf,
+    ) -> None:
         """Cut the laws so that at most `aim`·`delta` of mass is lost above, over all steps.
 
         Args:
           laws: Loss laws and counts.
           delta: The δ that is asked for, or about what is expected.
           aim: The relative error of δ that truncation and aliasing may cost.
+          ceiling: About ε. A single loss that is larger, whatever the others do, counts the same
+            at any place with the same mean of e^{−L}: grids end there.
         """
         self._aim = aim
         self.ranges: list[tuple[float, float]] = []
@@ -49,6 +57,26 @@ class Outlook:
             keep = points.mass > 0.0
             self._points.append((points.loss[keep], np.log(points.mass[keep]), count))
             self.ranges.append((low, high))
+        if ceiling < max(high for _, high in self.ranges):
+            # The other losses may bring the sum down again, by their deviation.
+            whole = self._points, self.ranges
+            self._end_at(ceiling)
+            mean, deviation = self.tilted(0.0)
+            self._points, self.ranges = whole
+            self._end_at(ceiling + max(-mean, 0.0) + 8.0 * deviation)
+
+    def _end_at(self, top: float) -> None:
+        """Put all larger losses where e^{−L} is their mean, as the lower bound will."""
+        self.ranges = [(min(low, top), min(high, top)) for low, high in self.ranges]
+        gathered = []
+        for loss, log_mass, count in self._points:
+            above = loss > top
+            if np.any(above):
+                mass = np.exp(log_mass[above])
+                mean = float(np.dot(mass, np.exp(top - loss[above])) / np.sum(mass))
+                loss = np.where(above, top - math.log(mean), loss)
+            gathered.append((loss, log_mass, count))
+        self._points = gathered
 
     def log_moment(self, tilts: FloatArray) -> FloatArray:
         """K at each tilt."""
@@ -145,7 +173,7 @@ class Outlook:
         tilt, value = _minimise(log_delta)
         return value, tilt
 
-    def window(self, saddle: float, low: float, log_delta: float) -> Window:
+    def window(self, saddle: float, low: float, epsilon: float, log_delta: float) -> Window:
         """The narrowest window from `low` upwards whose errors are `aim`·δ by Chernoff bounds.
 
         The saddle point is the tilt at which the FFT's rounding hurts least. A smaller tilt makes
@@ -154,7 +182,7 @@ class Outlook:
         """
         steps = sum(count for *_, count in self._points)
         tilts = saddle * _FRACTIONS
-        heights = self.log_moment(tilts) - tilts * low
+        heights = self.log_moment(tilts) - tilts * epsilon
         budget = max(math.log(self._aim / (1e-14 * (steps + 10.0))), 0.0)
         allowed = tilts[heights - np.min(heights) <= budget]
         _, deviation = self.tilted(saddle)
