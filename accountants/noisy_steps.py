@@ -95,9 +95,9 @@ def epsilon_bounds(
             tolerance=1e-3,
         )
         raise ValueError(
-            "`sampling` must be 'poisson' or 'without_replacement', got 'shuffled'. Shuffled "
-            f"batches are not Poisson sampling: Poisson sampling would give epsilon {poisson.upper:.4g}, "
-            "which is no bound for them; shuffled_epsilon_bounds gives one."
+            "`sampling` must be 'poisson' or 'without_replacement', got 'shuffled': Poisson "
+            f"sampling would give epsilon {poisson.upper:.4g}, which is no bound for shuffled "
+            "batches; shuffled_epsilon_bounds gives one."
         )
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
     accountant = FourierAccountant(relation, tolerance)
