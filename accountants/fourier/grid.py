@@ -219,8 +219,10 @@ def _compose_both(
 ) -> tuple[Composed, Composed, int]:
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
     # A window far narrower than a single loss's range is no use: that many nodes are not to be had.
+    # Below, nodes soon are 2^11 steps apart.
+    highest = max(high for _, high in outlook.ranges)
     widest = max(high - low for low, high in outlook.ranges)
-    step = max(window.width / length, widest / 2**18)
+    step = max(window.width / length, highest / _MOST_NODES, widest / (2**9 * _MOST_NODES))
     lattice = _lattice_step(laws)
     if lattice is not None:
         if lattice >= step:
