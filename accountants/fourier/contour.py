@@ -22,7 +22,7 @@ relative error of e^{K−θε}, where E adds up
 3. the rounding of the phase Im log Φ − tε and of the sum over nodes.
 
 The relative error of e^{K−θε} is that of `Line.log_moment`, times n, and the rounding of K − θε.
-The Chernoff values are inflated by 1%, against an error of below 1e-6 each.
+The Chernoff values are inflated by 1% and 1e-11 per step, above the error of the coarse lines.
 """
 
 import math
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from accountants.bounds import Bounds
 from accountants.fourier.decay import DecayBound
-from accountants.fourier.line import UNIT_ROUNDOFF, ContourError, Direction, Line
+from accountants.fourier.line import COARSE_ERROR, UNIT_ROUNDOFF, ContourError, Direction, Line
 from accountants.fourier.saddle import Saddle, Sampled, decay
 
 FloatArray = NDArray[np.float64]
@@ -109,7 +109,13 @@ class Contour:
             log_moment=log_moment,
             relative_error=relative_error,
             chernoff=[
-                (tilt, float(counts @ values) + 0.5 * mu_squared * tilt * (tilt + 1.0))
+                (
+                    tilt,
+                    float(counts @ values)
+                    + 0.5 * mu_squared * tilt * (tilt + 1.0)
+                    + _CHERNOFF_ERROR
+                    + COARSE_ERROR * float(counts.sum()),
+                )
                 for tilt, values in self.chernoff
             ],
         )
@@ -180,10 +186,7 @@ class ContourSum:
         right = min(
             math.exp(
                 min(
-                    log_moment
-                    - tilt * epsilon
-                    + _CHERNOFF_ERROR
-                    - (tilt - self.theta) * self.period,
+                    log_moment - tilt * epsilon - (tilt - self.theta) * self.period,
                     700.0,
                 )
             )

@@ -26,9 +26,9 @@ from accountants.fourier.line import Direction
 FloatArray = NDArray[np.float64]
 
 _CELLS = 128
-# |sin x / x| beyond the first crossing of its second-lobe height; then min(height, 1/x).
+# The height of |sin x / x| at the top of its second lobe, rounded up, and where that top is.
 _SECOND_LOBE = 0.2172336283
-_CROSSING = 2.5961
+_LOBE_TOP = 4.4934
 # What the arithmetic may have done to the masses (about 1e-12 at worst) is subtracted from them.
 _MASS_SAFETY = 1.0 - 1e-9
 
@@ -78,13 +78,18 @@ class DecayBound:
 
     def log(self, t: FloatArray) -> FloatArray:
         """Log ρ(t): an upper bound of log|φ(t′)| for every t′ ≥ t."""
-        x = np.multiply.outer(t, 0.5 * self._lengths)
-        envelope = np.where(
-            x < _CROSSING, np.sinc(x / math.pi), np.minimum(_SECOND_LOBE, 1.0 / np.maximum(x, 1.0))
-        )
+        envelope = sinc_envelope(np.multiply.outer(t, 0.5 * self._lengths))
         decayed = ((1.0 - envelope) * self._masses).sum(axis=1)
         result: FloatArray = np.log1p(-np.minimum(decayed, 1.0 - 1e-12))
         return result
+
+
+def sinc_envelope(x: FloatArray) -> FloatArray:
+    """The least decreasing majorant of |sin x / x| up to the second lobe, and 1/x beyond."""
+    first_lobe = np.maximum(np.sinc(x / math.pi), _SECOND_LOBE)
+    beyond = np.minimum(_SECOND_LOBE, 1.0 / np.maximum(x, 1.0))
+    result: FloatArray = np.where(x < _LOBE_TOP, first_lobe, beyond)
+    return result
 
 
 def _layers(heights: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -44,6 +44,9 @@ from accountants.subsampled_gaussian import _log_bernoulli_gap
 FloatArray = NDArray[np.float64]
 
 UNIT_ROUNDOFF = 2.0**-53
+# A bound of the absolute error of `Line.tilted`'s log M(θ), quadrature and rounding of exponents up
+# to 1e4 included.
+COARSE_ERROR = 1e-11
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # Strip widths tried, in units of σ; the strip itself ends at π.
 _STRIP_WIDTHS = np.array([0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 2.5, 2.9])

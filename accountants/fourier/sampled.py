@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from accountants.bounds import Bounds
 from accountants.fourier import contour, invert
 from accountants.fourier.contour import Contour, ContourSum
-from accountants.fourier.line import ADD, REMOVE, ContourError, Direction
+from accountants.fourier.line import ADD, COARSE_ERROR, REMOVE, ContourError, Direction
 from accountants.fourier.saddle import Saddle, SaddleSearch, Sampled
 
 FloatArray = NDArray[np.float64]
@@ -138,15 +138,14 @@ def add_is_below(
     return _chernoff_delta_below(composition, ADD, bounds.lower, delta)
 
 
-def _log_chernoff(theta: float, log_moment: float) -> float:
+def _log_chernoff(composition: Composition, theta: float, log_moment: float) -> float:
     """The logarithm of the factor before e^{−θε} in an upper bound of δ(ε).
 
     (1 − e^{−x})₊ ≤ e^{θx}·θ^θ/(1+θ)^{1+θ} for all x, with equality where the two touch, so that
     δ(ε) ≤ e^{K(θ)−θε}·θ^θ/(1+θ)^{1+θ}.
     """
-    return (
-        log_moment + theta * math.log(theta) - (1.0 + theta) * math.log1p(theta) + _CHERNOFF_SLACK
-    )
+    slack = _CHERNOFF_SLACK + COARSE_ERROR * float(composition.counts.sum())
+    return log_moment + theta * math.log(theta) - (1.0 + theta) * math.log1p(theta) + slack
 
 
 def _chernoff_epsilon(composition: Composition, saddle: Saddle, delta: float) -> float:
@@ -155,7 +154,7 @@ def _chernoff_epsilon(composition: Composition, saddle: Saddle, delta: float) ->
     moments = np.array([line.tilted(theta)[1] for line in saddle.lines])
     total = float(composition.counts @ moments)
     total += 0.5 * composition.mu_squared * theta * (theta + 1.0)
-    return (_log_chernoff(theta, total) - math.log(delta)) / theta
+    return (_log_chernoff(composition, theta, total) - math.log(delta)) / theta
 
 
 def _chernoff_delta_below(
@@ -167,7 +166,7 @@ def _chernoff_delta_below(
     search, theta, last = composition.search(direction), 1.0, math.inf
     try:
         for _ in range(30):
-            bound = _log_chernoff(theta, search.log_moment(theta)) - theta * epsilon
+            bound = _log_chernoff(composition, theta, search.log_moment(theta)) - theta * epsilon
             if bound <= math.log(floor):
                 return True
             if bound > last:

@@ -10,6 +10,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from accountants.fourier.decay import sinc_envelope
 from accountants.fourier.line import ADD, REMOVE, Line
 from accountants.fourier.saddle import SaddleSearch, Sampled, decay
 from accountants.fourier.single import delta_bounds as single_delta
@@ -98,6 +99,15 @@ def test_the_decay_bound_lies_above_the_characteristic_function(
     # … and it is of use: it falls by a fair part of what the function itself does.
     fall = 1.0 - modulus
     assert np.all(1.0 - np.exp(bound.log(t)) >= 0.05 * fall)
+
+
+def test_the_envelope_is_a_decreasing_majorant_of_sinc():
+    x = np.linspace(1e-6, 60.0, 400_001)
+    envelope = sinc_envelope(x)
+    sinc = np.abs(np.sin(x) / x)
+    assert np.all(np.diff(envelope) <= 1e-15)
+    # Decreasing and above at every point, hence above at every later point.
+    assert np.all(envelope >= sinc - 1e-15)
 
 
 def exact_single(rate, sigma, epsilon):
