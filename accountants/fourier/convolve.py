@@ -10,7 +10,7 @@ reads the tilted law where it is large. On the circle c_j is Σ_m c(l_j + mW), W
 
 **Errors**, all pushed to the proper side, u = 2⁻⁵³:
 
-1. The tilting factor's exponent is rounded: relative u·(4|θl_j| + 2|κ| + 8) per node, applied to
+1. The tilting factor's exponent is rounded: relative u·(4|θl_j| + 4|log p_j| + 4|κ| + 16) per node, applied to
    the node outwards.
 2. The FFT (length 2^k, radix 2 and 4): every output is a sum of inputs times products of k twiddle
    factors of modulus 1, each input going along one path; with less than 8u per stage (a twiddle
@@ -277,11 +277,16 @@ def compose(
     split = window.low > 0.0
     for part, count in parts:
         exponents = tilt * part.grid.nodes
-        top = float(np.max(exponents[part.masses > 0.0], initial=-math.inf))
-        tilted = part.masses * np.exp(np.minimum(exponents - top, 0.0))
+        # Through logarithms, lest masses near the smallest float are all that is left.
+        with np.errstate(divide="ignore"):
+            log_masses = np.log(part.masses)
+        log_tilted = exponents + log_masses
+        top = float(np.max(log_tilted))
+        tilted = np.exp(log_tilted - top)
         size = float(np.sum(tilted))
         kappa = top + math.log(size)
-        rounding = UNIT * (4.0 * np.abs(exponents) + 4.0 * abs(kappa) + 16.0)
+        log_size = np.where(part.masses > 0.0, np.abs(log_masses), 0.0)
+        rounding = UNIT * (4.0 * (np.abs(exponents) + log_size) + 4.0 * abs(kappa) + 16.0)
         tilted *= (1.0 + sign * rounding) / size
         tilted_parts.append(tilted)
         split = split and float(np.sum(tilted[part.grid.nodes <= harmless])) > 0.5

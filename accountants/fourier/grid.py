@@ -34,6 +34,8 @@ _FIRST_LENGTH = 2**12
 _MOST_NODES = 2**20
 _MOST_PASSES = 8
 _SMALLEST = 5e-324
+# Enough for atoms of a lattice to stand e^30 above their neighbours' rounding errors.
+_LATTICE_TILT = 30.0
 
 
 def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Bounds:
@@ -60,7 +62,7 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
     length = 0
     for _ in range(_MOST_PASSES):
         outlook = Outlook(laws, math.exp(log_delta), 0.01 * tolerance, _ceiling(laws, epsilon))
-        _, tilt = outlook.delta(epsilon)
+        tilt = _capped(outlook.delta(epsilon)[1], laws)
         window = outlook.window(tilt, epsilon, epsilon, log_delta)
         length = length or _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
         above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
@@ -93,6 +95,7 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     if _single(laws):
         return _single_epsilon(laws[0][0], delta)
     guess, tilt = _guess(laws, delta)
+    tilt = _capped(tilt, laws)
     # ε moves by the relative error of δ over the tilt.
     aim = 0.01 * tolerance * min(1.0, max(guess * tilt, 1e-6))
     outlook = Outlook(laws, delta, aim, _ceiling(laws, guess))
@@ -120,7 +123,7 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
         if best.upper < 0.9 * guess:  # The Chernoff bound was far off: look again.
             guess = best.upper
             outlook = Outlook(laws, delta, aim, _ceiling(laws, guess))
-            tilt = outlook.delta(guess)[1]
+            tilt = _capped(outlook.delta(guess)[1], laws)
         low = max(0.0, best.lower - 0.01 / tilt)
     return _outwards(best)
 
@@ -194,6 +197,12 @@ def _lattice_step(laws: Laws) -> float | None:
     return (steps.pop() or None) if len(steps) == 1 else None
 
 
+def _capped(tilt: float, laws: Laws) -> float:
+    """The tilt, no larger than a lattice needs: near the largest loss of all it has no limit."""
+    lattice = _lattice_step(laws)
+    return tilt if lattice is None else min(tilt, _LATTICE_TILT / lattice)
+
+
 def _anchor(law: LossLaw, step: float) -> float:
     """Where a node should be: at the atoms, else at the mean of the law's densest step.
 
@@ -220,10 +229,17 @@ def _compose_both(
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
     # A window far narrower than a single loss's range is no use: that many nodes are not to be had.
     # Below, nodes soon are 2^11 steps apart.
+    lattice = _lattice_step(laws)
+    if lattice is not None:
+        # Near the largest loss of all the window may be far narrower than the lattice.
+        window = replace(
+            window,
+            width=max(window.width, 16.0 * lattice),
+            read=max(window.read, 8.0 * lattice),
+        )
     highest = max(high for _, high in outlook.ranges)
     widest = max(high - low for low, high in outlook.ranges)
     step = max(window.width / length, highest / _MOST_NODES, widest / (2**9 * _MOST_NODES))
-    lattice = _lattice_step(laws)
     if lattice is not None:
         if lattice >= step:
             step = lattice / math.ceil(lattice / step)

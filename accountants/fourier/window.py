@@ -124,8 +124,9 @@ class Outlook:
             rest_from_above = np.cumsum(rest[::-1])[::-1] / np.sum(rest)
             from_above = np.maximum(from_above, rest_from_above / steps)
         low, high = self.ranges[which]
-        first = int(np.searchsorted(from_below, self._aim / count))
-        low = max(low, min(float(sorted_loss[min(first, loss.size - 1)]), high))
+        if sparse:  # A few atoms are kept apart, however little the tilt leaves of the lowest.
+            first = int(np.searchsorted(from_below, self._aim / count))
+            low = max(low, min(float(sorted_loss[min(first, loss.size - 1)]), high))
 
         centre = float(sorted_loss[int(np.searchsorted(from_below, 0.5))])
         start = round((min(max(centre, low), high) - offset) / step)
