@@ -1,6 +1,7 @@
 """Checks shared by the package; every message names the argument, its value and what is allowed."""
 
 import math
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,8 @@ def finite_array(name: str, value: npt.ArrayLike, *, min_ndim: int = 0) -> Float
 
 def positive(name: str, value: float, *, upper: float = math.inf) -> float:
     """Gives `value` as a float in (0, upper], refusing everything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} is {value!r}; it must be a number")
     number = float(value)
     if not 0.0 < number <= upper or math.isinf(number):
         allowed = "a finite number above 0" if math.isinf(upper) else f"in (0, {upper:g}]"

@@ -10,8 +10,8 @@ reads the tilted law where it is large. On the circle c_j is Σ_m c(l_j + mW), W
 
 **Errors**, all pushed to the proper side, u = 2⁻⁵³:
 
-1. The tilting factor's exponent is rounded: relative u·(4|θl_j| + 4|log p_j| + 4|κ| + 16) per node, applied to
-   the node outwards.
+1. The tilting factor's exponent is rounded: relative u·(4|θl_j| + 4|log p_j| + 4|κ| + 16) per
+   node, applied to the node outwards.
 2. The FFT (length 2^k, radix 2 and 4): every output is a sum of inputs times products of k twiddle
    factors of modulus 1, each input going along one path; with less than 8u per stage (a twiddle
    factor, a complex product, a sum) |error| ≤ 8u·k·Σ|inputs|, for each output (Higham 2002,
