@@ -56,7 +56,7 @@ def _x_minus_log1p(x: FloatArray) -> FloatArray:
     return total * x * x
 
 
-def _log_bernoulli_gap(log_w: FloatArray, x: FloatArray, power: float) -> FloatArray:
+def log_bernoulli_gap(log_w: FloatArray, x: FloatArray, power: float) -> FloatArray:
     """log(w^s − 1 − s·x), x = w − 1: accurate near w = 1, and where w^s or w overflows."""
     t = power * log_w
     near = (np.abs(x) < _SERIES_RADIUS) & (np.abs(t) < 4.0 * _SERIES_RADIUS)
@@ -103,7 +103,7 @@ def _log_moment(sampling_rate: float, noise_multiplier: float, power: float) -> 
     log_w = np.where(
         u < _OVERFLOW_GUARD, np.log1p(x), np.logaddexp(math.log1p(-sampling_rate), log_rate + u)
     )
-    terms = _log_bernoulli_gap(log_w, x, power) - 0.5 * y * y
+    terms = log_bernoulli_gap(log_w, x, power) - 0.5 * y * y
     top = float(np.max(terms))
     log_gap = top + math.log(float(np.sum(np.exp(terms - top))) * step / math.sqrt(2.0 * math.pi))
     return float(np.logaddexp(0.0, log_gap)) if log_gap > -30.0 else math.exp(log_gap)

@@ -135,9 +135,9 @@ class FourierAccountant(IntervalAccountant):
         return trade_off_from_profile(self.get_delta_bounds, self.get_epsilon_bounds, alphas)
 
     def _answer(self, **engines: Callable[..., Any]) -> Answer:
-        upper = Composed.of(self._atoms, "upper")
+        upper = OneSide.of(self._atoms, "upper")
         answer = self._one_side(upper, **engines)
-        lower = Composed.of(self._atoms, "lower")
+        lower = OneSide.of(self._atoms, "lower")
         if lower.parts == upper.parts:
             return answer
         # The truth lies above every pair of data sets and below the dominating pair.
@@ -148,7 +148,7 @@ class FourierAccountant(IntervalAccountant):
 
     def _one_side(
         self,
-        composed: "Composed",
+        composed: "OneSide",
         *,
         exact: Callable[[float], Bounds],
         one_step: Callable[[Sampled], Bounds],
@@ -189,7 +189,7 @@ def _try_contour(
 
 
 @dataclass(frozen=True)
-class Composed:
+class OneSide:
     """A multiset of atoms on one side (dominating pairs, or pairs of data sets), per engine.
 
     Attributes:
@@ -201,7 +201,7 @@ class Composed:
     @classmethod
     def of(
         cls, composition: Mapping[atoms.Atom, int], side: Literal["upper", "lower"]
-    ) -> "Composed":
+    ) -> "OneSide":
         """The composition on one side."""
         parts: list[tuple[atoms.Atom, int]] = []
         for atom, count in composition.items():

@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accountants.subsampled_gaussian import _log_bernoulli_gap
+from accountants.subsampled_gaussian import log_bernoulli_gap
 
 FloatArray = NDArray[np.float64]
 
@@ -249,7 +249,7 @@ class Line:
         power = self.direction.power(theta)
         with np.errstate(over="ignore"):
             x = self.sampling_rate * np.expm1(np.minimum(self._u, _EXP_LIMIT))
-        exponents = _log_bernoulli_gap(self.log_w, x, power) + self._log_base
+        exponents = log_bernoulli_gap(self.log_w, x, power) + self._log_base
         top = float(exponents.max())
         mass = np.exp(exponents - top)
         total = float(mass.sum())
