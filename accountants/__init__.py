@@ -8,6 +8,7 @@ from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
 from accountants.crosscheck import CrossCheck, crosscheck
 from accountants.fourier import FourierAccountant, TradeOff
+from accountants.meaning import MembershipRisk, membership_risk
 from accountants.moments import MomentsAccountant
 from accountants.noisy_steps import (
     Curve,
@@ -28,6 +29,7 @@ __all__ = [
     "Curve",
     "FourierAccountant",
     "IntervalAccountant",
+    "MembershipRisk",
     "MomentsAccountant",
     "RenyiAccountant",
     "RenyiFilter",
@@ -42,6 +44,7 @@ __all__ = [
     "event_from_opacus_history",
     "event_to_json",
     "gaussian",
+    "membership_risk",
     "shuffled_epsilon_bounds",
     "support_table",
     "trade_off",
