@@ -53,6 +53,8 @@ Rows left out by a masking sampler are zero. A wrapper substitutes its own.
 
 def scaled_sum(gradients: FloatArray, context: StepContext) -> FloatArray:
     """Gives the sum of the rows times size / expected batch size: the unbiased default."""
+    if context.size == 0:  # an empty shard: nothing to scale
+        return np.asarray(gradients.sum(axis=-2))
     return np.asarray(gradients.sum(axis=-2) * (context.size / context.expected_batch_size))
 
 
