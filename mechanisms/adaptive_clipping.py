@@ -2,8 +2,8 @@
 
 Each step also releases how many gradients were below the current norm, with noise; the norm then
 moves geometrically, C ← C·exp(−η(b̃ − γ)), towards the γ-quantile. A record's bit is centred to
-±½: the count has sensitivity ½, and noise of standard deviation σ_b gives it the multiplier 2σ_b. Sum
-and count are one Gaussian query on one batch, of multiplier (1/σ² + 1/(2σ_b)²)^(−½): the event
+±½: the count has sensitivity ½, and noise of standard deviation σ_b gives it the multiplier 2σ_b.
+Sum and count are one Gaussian query on one batch, of multiplier (1/σ² + 1/(2σ_b)²)^(−½): the event
 lists both, so the cost is in the open. C itself is then post-processing.
 
 The percentile of the batch's own norms (Thesis 4.3) is not private at all and exists only as a

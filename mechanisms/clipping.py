@@ -61,7 +61,7 @@ def clip_rows(rows: FloatArray, clip_norm: float | FloatArray) -> Clipped:
     if np.isfinite(squares).all():
         norms = np.sqrt(squares)
     else:  # a value that is not finite, or one whose square is not
-        finite = np.isfinite(rows).all(axis=-1)
+        finite = np.asarray(np.isfinite(rows).all(axis=-1))
         screened = int(finite.size - finite.sum())
         rows = np.where(finite[..., None], rows, 0.0)
         largest = np.abs(rows).max(axis=-1, initial=0.0)

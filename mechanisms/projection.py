@@ -47,8 +47,8 @@ the server may add noise of standard deviation s_0 to a group's sum. The rules, 
 
 6. **Remembered noise.** If a client's later messages depend on Z_j, and an adversary cannot
    compute Z_j from the data and what it sees, then rule 2 fails: the noise that hid an earlier
-   round is released again. Refused, if such a client sends a second message, unless only one noise was
-   unknown in the sum (then Z_j is a function of the data and the release, and rule 2 holds). This
+   round is released again. Refused, if such a client sends a second message, unless just one noise
+   was unknown in the sum (then Z_j is a function of the data and the release: rule 2 holds). This
    separates the Thesis's Algorithm 3 from TMLR's Theorems 8 and 11, which hold for clients that
    forget their share or reset from public state. Server noise that clients are told is, for
    colluders, no noise.

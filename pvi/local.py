@@ -170,7 +170,9 @@ class GradientSolver:
             )
             q = to_gaussian(parameters, context)
             rows = shard if batch.indices is None else shard.take(batch.indices)
-            gradients = temperature * model.gradients(q, rows, context.rng)
+            gradients = model.gradients(q, rows, context.rng)
+            if temperature != 1.0:
+                gradients = temperature * gradients
             prior = prior_gradient(q, cavity)
             if self.spread_prior:
                 gradients = gradients + prior[..., None, :] / shard.size
