@@ -20,6 +20,8 @@ from pvi import Shard
 # Rounding can leave a scaled row a few units in the last place outside of the ball; clipped rows
 # are aimed at this fraction of the radius, so that no row of fewer than 10⁶ entries is outside.
 _INSIDE = 1.0 - 2.0**-32
+# Within this range no square of a row that matters is lost to underflow.
+_SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 class Clipped(NamedTuple):
@@ -55,27 +57,43 @@ def clip_rows(rows: FloatArray, clip_norm: float | FloatArray) -> Clipped:
            [0. , 0. ]])
     """
     rows = np.asarray(rows, dtype=np.float64)
+    limit = np.asarray(clip_norm, dtype=np.float64) * _INSIDE
+    if not ((limit >= 0.9 * _SMALLEST) & (limit <= _LARGEST)).all():
+        raise ValueError(
+            f"`clip_norm` must be in [{_SMALLEST:g}, {_LARGEST:g}], got {clip_norm!r}."
+        )
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         squares = np.einsum("...i,...i->...", rows, rows)
-    screened = 0
-    if np.isfinite(squares).all():
-        norms = np.sqrt(squares)
-    else:  # a value that is not finite, or one whose square is not
-        finite = np.asarray(np.isfinite(rows).all(axis=-1))
-        screened = int(finite.size - finite.sum())
-        rows = np.where(finite[..., None], rows, 0.0)
-        largest = np.abs(rows).max(axis=-1, initial=0.0)
-        unit = rows / np.where(largest > 0.0, largest, 1.0)[..., None]
-        with np.errstate(over="ignore"):
-            norms = largest * np.sqrt(np.einsum("...i,...i->...", unit, unit))
-        rows = np.where(np.isinf(norms)[..., None], unit, rows)
-        norms = np.where(np.isinf(norms), np.sqrt(np.einsum("...i,...i->...", unit, unit)), norms)
-    limit = np.asarray(clip_norm, dtype=np.float64) * _INSIDE
+    if not np.isfinite(squares).all():
+        return _clip_wild_rows(rows, limit)
+    norms = np.sqrt(squares)
     outside = np.asarray(norms > limit)
     if not outside.any():
-        return Clipped(rows, screened)
+        return Clipped(rows, 0)
     scale = np.where(outside, limit / np.where(outside, norms, 1.0), 1.0)
-    return Clipped(rows * scale[..., None], screened)
+    return Clipped(rows * scale[..., None], 0)
+
+
+def _clip_wild_rows(rows: FloatArray, limit: FloatArray) -> Clipped:
+    """As `clip_rows`, for rows that are not finite or whose squares are not."""
+    finite = np.asarray(np.isfinite(rows).all(axis=-1))
+    rows = np.where(finite[..., None], rows, 0.0)
+    largest = np.abs(rows).max(axis=-1, initial=0.0)
+    largest = np.where(largest > 0.0, largest, 1.0)
+    with np.errstate(under="ignore", over="ignore"):
+        unit = rows / largest[..., None]
+        norms = np.sqrt(np.einsum("...i,...i->...", unit, unit))
+        outside = norms > limit / largest
+        scaled = unit * (limit / np.where(outside, norms, 1.0))[..., None]
+    screened = int(finite.size - finite.sum())
+    return Clipped(np.where(outside[..., None], scaled, rows), screened)
+
+
+def _clip_norm(name: str, value: float) -> float:
+    number = _validate.positive(name, value)
+    if not _SMALLEST <= number <= _LARGEST:
+        raise ValueError(f"`{name}` must be in [{_SMALLEST:g}, {_LARGEST:g}], got {value!r}.")
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +107,7 @@ class FlatClip:
     clip_norm: float
 
     def __post_init__(self) -> None:
-        _validate.positive("clip_norm", self.clip_norm)
+        _clip_norm("clip_norm", self.clip_norm)
 
     @property
     def norm(self) -> float:
@@ -127,7 +145,7 @@ class LayerClip:
         for size in self.sizes:
             _validate.count("sizes", size)
         for norm in self.clip_norms:
-            _validate.positive("clip_norms", norm)
+            _clip_norm("clip_norms", norm)
 
     @property
     def norm(self) -> float:
@@ -152,7 +170,7 @@ def as_clipping(clip_norm: "float | Clipping") -> Clipping:
     """A number C as `FlatClip(C)`; a clipping as it is."""
     if isinstance(clip_norm, FlatClip | LayerClip):
         return clip_norm
-    return FlatClip(_validate.positive("clip_norm", clip_norm))
+    return FlatClip(_clip_norm("clip_norm", clip_norm))
 
 
 class Screened(NamedTuple):
