@@ -75,6 +75,7 @@ class CentralNoise:
             reset_every=self.reset_every,
             noise=self.noise,
             precision_floor=self.precision_floor,
+            joint=True,
         )
 
     def build(

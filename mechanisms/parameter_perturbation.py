@@ -74,6 +74,7 @@ class PartMechanism:
             reset_every=self.reset_every,
             noise=self.noise,
             precision_floor=self.precision_floor,
+            joint=self.trusted_aggregator,
         )
 
     def build(

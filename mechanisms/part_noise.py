@@ -65,6 +65,7 @@ class PartRule:
       reset_every: k, for memory="resets".
       noise: The source of noise.
       precision_floor: See `PrivateRun`.
+      joint: Whether a client's noise is only a share of what protects it.
     """
 
     kind: Kind
@@ -76,6 +77,7 @@ class PartRule:
     reset_every: int
     noise: NoiseSource
     precision_floor: float | None
+    joint: bool
 
     def contribution(
         self, client: int, parts: int, assignment: str, dimension: int
@@ -93,6 +95,8 @@ class PartRule:
             assignment="identity" if assignment == "identity" else "position",
             noise_shares=parts if remembers and self.kind == "virtual" else 1,
             remembers_noise=remembers,
+            # Noise that protects its own message and is remembered: sums are answered as messages.
+            summed=self.joint or not remembers,
             grid=self.noise.grid(std) if std else None,
             coordinates=2 * dimension,
         )

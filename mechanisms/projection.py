@@ -53,8 +53,11 @@ the server may add noise of standard deviation s_0 to a group's sum. The rules, 
    forget their share or reset from public state. Server noise that clients are told is, for
    colluders, no noise.
 
-7. **Steps.** A message computed from noisy local steps (`summed=False`) is post-processing of
-   them; the event is that of the steps, under every view (messages show at least what sums do).
+7. **Messages that protect themselves** (`summed=False`). A message computed from noisy local steps
+   is post-processing of them, and sums are post-processing of messages: the event of the steps
+   answers every view. So does, for sums, that of a message with noise of its own that its client
+   remembers. Where noise is only a share (a trusted aggregator was counted upon) and remembered,
+   that answer would not be the one asked for, and rule 6 refuses.
 
 8. **Discrete noise** is accounted for as its rounded continuous twin, see `discrete_gaussian`: δ is
    larger by at most the slack that `epsilon_bounds` adds. Sums of several discrete noises are not
@@ -211,10 +214,8 @@ def _refuse_remembered_noise(groups: Sequence[_Group], scope: Scope) -> None:
         if scope.view.kind != "messages":
             unknown += max(0, len(contributions) - scope.view.colluders)
         for own in contributions:
-            if scope.view.kind == "messages":
-                is_hidden = own.noise_shares > 1
-            else:
-                is_hidden = own.summed and (unknown > 1 or own.noise_shares > 1)
+            among_others = own.summed and scope.view.kind != "messages" and unknown > 1
+            is_hidden = own.noise_shares > 1 or among_others
             if own.remembers_noise and own.noise_std and is_hidden:
                 hidden.add(own.client)
             if server.told_to_clients and server.noise_std and scope.view.kind != "messages":
@@ -233,8 +234,8 @@ def _as_seen(
             f"{scope.view.colluders} clients cannot collude against one of a group of "
             f"{len(others) + 1}"
         )
-    noises = sorted(other.weight * other.noise_std for other in others)
-    unknown = noises[: len(noises) - scope.view.colluders]
+    noises = sorted(other.weight * other.noise_std for other in others if other.summed)
+    unknown = noises[: max(0, len(noises) - scope.view.colluders)]
     known = scope.view.colluders > 0 and server.told_to_clients
     sources = [own.weight * own.noise_std, *unknown, 0.0 if known else server.noise_std]
     discrete = own.grid is not None or server.grid is not None

@@ -39,7 +39,8 @@ class Contribution:
       noise_shares: Independent noises that the message's noise is the sum of.
       remembers_noise: Whether the client's later messages depend on these noises.
       summed: Whether the message is weight · (sum + noise) itself, so that sums over clients hide
-        it among others; otherwise a view of the sums is answered as if messages were seen.
+        it among others. Otherwise a view of the sums is answered as if messages were seen, which
+        show at least as much.
       grid: The spacing of discrete noise; None for continuous noise.
       coordinates: The number of coordinates that are noised.
     """

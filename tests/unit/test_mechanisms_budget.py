@@ -47,7 +47,7 @@ def test_the_workshops_stop_rule_overshoots():
     assert updates == 1
     assert by_hand == pytest.approx(59.2, abs=0.05)
     assert accountant.get_epsilon(delta) == pytest.approx(by_hand, rel=1e-9)
-    # The exact cost of that update is 44.6, still far above; so here it is not made.
+    # The exact cost of that update is 50.5, still far above; so here it is not made.
     exact = gaussian_epsilon(math.sqrt(50), delta)
     budget = Budget(target_epsilon=limit, delta=delta)
     assert exact > 4 * limit

@@ -1,0 +1,184 @@
+"""Every mechanism with every model of the engine, one run at a time and many at once."""
+
+import numpy as np
+import pytest
+
+from mechanisms import (
+    AdaptiveClip,
+    CentralNoise,
+    DPOptimisation,
+    FedAvgPerturbation,
+    FixedSize,
+    LocalAveraging,
+    NoiseSplitting,
+    NoNoise,
+    ParameterPerturbation,
+    Partition,
+    Poisson,
+    Shuffled,
+    VirtualClients,
+)
+from pvi import (
+    SGD,
+    Adagrad,
+    ExactSolver,
+    GradientSolver,
+    LinearRegression,
+    LogisticRegression,
+    MeanFieldGaussian,
+    Shard,
+)
+from pvi.models.bnn import BayesianNeuralNetwork
+
+MODELS = {
+    "linear": LinearRegression(dimension=2, noise_std=1.0),
+    "logistic": LogisticRegression(dimension=2),
+    "network": BayesianNeuralNetwork(inputs=2, hidden=3),
+}
+COMMON = {"clip_norm": 1.0, "noise_multiplier": 1.0, "precision_floor": 1.0}
+
+
+def shards(size=6):
+    rng = np.random.default_rng(0)
+    return [
+        Shard(inputs=rng.normal(size=(size, 2)), targets=rng.choice([-1.0, 1.0], size=size))
+        for _ in range(3)
+    ]
+
+
+def prior_of(model, shape=()):
+    prior = MeanFieldGaussian.from_mean_variance(
+        np.zeros(model.dimension), np.full(model.dimension, 0.01)
+    )
+    return prior.broadcast_to(shape)
+
+
+def solver():
+    return GradientSolver(rule=Adagrad(learning_rate=0.05), steps=3)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ParameterPerturbation(**COMMON),
+        LocalAveraging(**COMMON, trusted_aggregator=True, memory="resets", reset_every=2),
+        VirtualClients(**COMMON, memory="remembers"),
+        VirtualClients(**COMMON, memory="resets"),
+        CentralNoise(**COMMON, memory="resets", reset_every=2),
+        NoiseSplitting(**COMMON),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_noise_on_changes(mechanism, model):
+    pieces = shards()
+    if isinstance(mechanism, LocalAveraging | VirtualClients):
+        pieces = [Partition.by_position(shard, 2) for shard in pieces]
+    run = mechanism.build(
+        model=model,
+        data=pieces,
+        solver=solver(),
+        prior=prior_of(model),
+        rng=np.random.default_rng(1),
+    )
+    run.run(3)
+    assert run.posterior.is_proper
+    assert len(run.transcript) == 3 * (3 + 1)
+    for release in run.transcript:
+        assert release.value.shape == (2 * model.dimension,)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("scheme", [Poisson(0.5), FixedSize(2, 6), Shuffled(4, 6)], ids=str)
+@pytest.mark.parametrize(
+    "clip", [1.0, AdaptiveClip(initial_norm=1.0, batch_size=3, count_std=2.0)], ids=["flat", "own"]
+)
+def test_noise_on_gradients(model, scheme, clip):
+    run = DPOptimisation(
+        clip_norm=clip,
+        noise_multiplier=1.0,
+        steps=3,
+        rule=Adagrad(learning_rate=0.05),
+        sampling=scheme,
+        objective_divisor=6.0,
+    ).build(model=model, data=shards(), prior=prior_of(model), rng=np.random.default_rng(1))
+    run.run(2)
+    assert run.posterior.is_proper
+    assert len(run.transcript) == 2 * (3 + 1)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_noise_on_weights(model):
+    run = FedAvgPerturbation(clip_norm=1.0, noise_multiplier=0.1).run(
+        model=model,
+        data=shards(),
+        rule=SGD(learning_rate=0.1),
+        rounds=2,
+        local_steps=2,
+        rng=np.random.default_rng(0),
+    )
+    assert run.weights.shape == (model.dimension,)
+    assert run.history.shape == (2, model.dimension)
+    assert len(run.transcript) == 2 * (3 + 1)
+
+
+@pytest.mark.parametrize("scheme", [Poisson(0.5), FixedSize(3, 6), Shuffled(4, 6)], ids=str)
+def test_batched_steps_have_the_mean_of_the_sampling(scheme):
+    """One noiseless step from the prior: the mean step over repetitions is that of full batches.
+
+    Each coordinate within 7 standard errors of its mean over 20,000 repetitions: 1e-11 in all.
+    """
+    model, trials, rate = MODELS["linear"], 20_000, 0.01
+    data = shards()[:1]
+
+    def step(sampling, shape):
+        run = DPOptimisation(
+            clip_norm=0.5,
+            noise_multiplier=1.0,
+            steps=1,
+            rule=SGD(learning_rate=rate),
+            sampling=sampling,
+            noise=NoNoise(),
+        ).build(model=model, data=data, prior=prior_of(model, shape), rng=np.random.default_rng(4))
+        run.run(1)
+        return run.posterior.mean / rate
+
+    many = step(scheme, (trials,))
+    full = step(Poisson(1.0), ())
+    error = many.std(axis=0) / np.sqrt(trials)
+    assert (np.abs(many.mean(axis=0) - full) < 7 * error + 1e-12).all()
+
+
+def test_the_realised_batch_size_does_not_matter():
+    """Poisson batches of any size are scaled by 1/q: the sum of what was drawn, over q."""
+    model = MODELS["linear"]
+    shard = Shard(inputs=[[1.0, 0.0]] * 4, targets=[1.0] * 4)  # equal records
+    run = DPOptimisation(
+        clip_norm=10.0,
+        noise_multiplier=1.0,
+        steps=1,
+        rule=SGD(learning_rate=1e-3),
+        sampling=Poisson(0.5),
+        noise=NoNoise(),
+    ).build(model=model, data=[shard], prior=prior_of(model, (300,)), rng=np.random.default_rng(0))
+    run.run(1)
+    drawn = run.posterior.mean[:, 0] / 1e-3 * 0.5  # each drawn record's gradient is y·x = 1
+    assert np.allclose(drawn, np.round(drawn), atol=1e-9)
+    assert set(np.round(drawn)) == {0.0, 1.0, 2.0, 3.0, 4.0}
+
+
+def test_empty_parts_are_harmless():
+    model = MODELS["linear"]
+    shard = shards()[0]
+    partition = Partition.by_identity(shard, np.array([0, 0, 0, 2, 2, 2]), 3)
+    for mechanism in (LocalAveraging, VirtualClients):
+        for local in (ExactSolver(), solver()):
+            run = mechanism(**COMMON).build(
+                model=model,
+                data=[partition],
+                solver=local,
+                prior=prior_of(model),
+                rng=np.random.default_rng(0),
+            )
+            run.run(1)
+            assert run.posterior.is_proper
