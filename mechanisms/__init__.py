@@ -10,6 +10,7 @@ from dp_accounting import UnsupportedEventError
 from mechanisms.adaptive_clipping import AdaptiveClip, QuantileTracker
 from mechanisms.budget import Budget, BudgetedSchedule, BudgetExceededError
 from mechanisms.central_noise import CentralNoise
+from mechanisms.certify import certify
 from mechanisms.clipping import (
     Clipped,
     Clipping,
@@ -23,6 +24,7 @@ from mechanisms.discrete_gaussian import delta_slack, sample_discrete_gaussian, 
 from mechanisms.dominance import dominates
 from mechanisms.dp_optimisation import DPOptimisation
 from mechanisms.fedavg import AveragingRun, FedAvgPerturbation
+from mechanisms.guarded import GuardedSolver
 from mechanisms.local_averaging import LocalAveraging
 from mechanisms.noise import NoiseSource, NoNoise, ReleaseNoise, SimulationNoise
 from mechanisms.noise_splitting import NoiseSplitting
@@ -61,6 +63,7 @@ __all__ = [
     "FedAvgPerturbation",
     "FixedSize",
     "FlatClip",
+    "GuardedSolver",
     "LayerClip",
     "LocalAveraging",
     "Memory",
@@ -84,6 +87,7 @@ __all__ = [
     "UnsupportedEventError",
     "View",
     "VirtualClients",
+    "certify",
     "clip_rows",
     "colluding",
     "delta_slack",

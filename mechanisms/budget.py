@@ -206,7 +206,8 @@ class BudgetedSchedule:
     """A schedule without the updates that do not fit; those that do are paid for here.
 
     A group is shrunk until every member can pay for its update in what remains: where noise is
-    shared, fewer members mean less noise, so leaving one out can make the others' updates dearer.
+    shared, fewer members mean less noise, so leaving one out can make the others' updates dearer. A
+    group that is too small for the view (colluders could be all the others) does not update.
 
     Args:
       schedule: Who would update when.
@@ -249,7 +250,10 @@ class BudgetedSchedule:
     def _affordable(self, group: tuple[int, ...]) -> tuple[int, ...]:
         while group:
             if group not in self._costs:
-                self._costs[group] = project_clients(self._plan(group, 0), self.budget.scope)
+                try:
+                    self._costs[group] = project_clients(self._plan(group, 0), self.budget.scope)
+                except dpa.UnsupportedEventError:
+                    return ()  # too few are left for the view to be answered
             costs = self._costs[group]
             fits = tuple(client for client in group if self.budget.admits(client, costs[client]))
             if fits == group:

@@ -8,6 +8,7 @@ one without it, like any other. Rows are the last axis; all other axes are batch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -168,9 +169,11 @@ class LayerClip:
 
 def as_clipping(clip_norm: "float | Clipping") -> Clipping:
     """A number C as `FlatClip(C)`; a clipping as it is."""
-    if isinstance(clip_norm, FlatClip | LayerClip):
-        return clip_norm
-    return FlatClip(_clip_norm("clip_norm", clip_norm))
+    if not isinstance(clip_norm, Real):
+        if callable(clip_norm) and hasattr(clip_norm, "norm"):
+            return clip_norm
+        raise TypeError(f"`clip_norm` must be a number or a Clipping, got {clip_norm!r}.")
+    return FlatClip(_clip_norm("clip_norm", float(clip_norm)))
 
 
 class Screened(NamedTuple):

@@ -1,7 +1,7 @@
 """Clipped and perturbed gradients in every local step (Workshop Algorithm 1, TMLR 3.1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pvi import (
     Client,
     Context,
     GradientSolver,
+    LocalResult,
     MeanFieldGaussian,
     Model,
     Rule,
@@ -145,21 +146,22 @@ class DPOptimisation:
             )
         recorder = Recorder(keep_values=keep_values)
         contributions = [self.contribution(m, model.dimension) for m in range(len(data))]
-        clients = []
+        clients, sums = [], []
         for m, shard in enumerate(data):
             scheme = self.scheme(m)
             if isinstance(scheme, FixedSize | Shuffled) and scheme.size != shard.size:
                 raise ValueError(
                     f"`sampling` must be for client {m}'s {shard.size} records, got {scheme}."
                 )
+            aggregate = _PrivateSum(self, scheme)
+            sums.append(aggregate)
             solver = GradientSolver(
                 rule=_Divided(self.rule, self.objective_divisor),
                 steps=self.steps,
-                sampler=scheme.sampler(),
-                aggregate=_PrivateSum(self, scheme),
+                aggregate=aggregate,
                 persistent=self.persistent,
             )
-            strategy = WholeShard(model=model, shard=shard, solver=solver)
+            strategy = WholeShard(model=model, shard=shard, solver=_FreshBatches(solver, scheme))
             alter = _recording(recorder, contributions[m])
             clients.append(Client(m, strategy, damping=self.damping, alter=alter))
         return PrivateRun(
@@ -170,6 +172,7 @@ class DPOptimisation:
             recorder=recorder,
             budget=budget,
             contributions=contributions,
+            hooks=sums,
         )
 
 
@@ -179,6 +182,36 @@ def _recording(recorder: Recorder, contribution: Contribution) -> AlterUpdate:
         return Alteration(change)
 
     return alter
+
+
+@dataclass(frozen=True, slots=True)
+class _FreshBatches:
+    """A gradient solver whose sampler starts afresh with every message."""
+
+    solver: GradientSolver
+    scheme: Sampling
+
+    def solve(
+        self,
+        model: Model,
+        shard: Shard,
+        *,
+        cavity: MeanFieldGaussian,
+        start: MeanFieldGaussian,
+        state: State,
+        temperature: float,
+        context: Context,
+    ) -> LocalResult:
+        """Solves with a new sampler."""
+        return replace(self.solver, sampler=self.scheme.sampler()).solve(
+            model,
+            shard,
+            cavity=cavity,
+            start=start,
+            state=state,
+            temperature=temperature,
+            context=context,
+        )
 
 
 @dataclass(frozen=True, slots=True)

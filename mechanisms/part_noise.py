@@ -163,6 +163,7 @@ def build_run(
         precision_floor=rule.precision_floor,
         budget=budget,
         contributions=[hook.contribution for hook in hooks],
+        hooks=hooks,
     )
 
 

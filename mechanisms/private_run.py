@@ -1,7 +1,7 @@
 """A federation whose releases are recorded, each with its cost, as they leave."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,15 @@ from pvi import (
 
 SumRule: TypeAlias = Callable[[MeanFieldGaussian, ServerContext], MeanFieldGaussian]
 AfterRound: TypeAlias = Callable[["PrivateRun", int], None]
+
+
+class Screening(Protocol):
+    """What counts the contributions that it set to zero."""
+
+    @property
+    def screened(self) -> int:
+        """The count so far."""
+        ...
 
 
 class Recorder:
@@ -74,6 +83,10 @@ class PrivateRun:
         if noise has taken it below. Post-processing.
       budget: Clients whose next update would exceed it are left out.
       contributions: Each client's facts, for the budget.
+      hooks: What clips, for each client.
+
+    Errors of local solvers stop the run where they happen, which is an answer about the data that
+    no event covers; wrap the solver in a `GuardedSolver` where that matters.
 
     Attributes:
       federation: The engine's federation.
@@ -93,12 +106,14 @@ class PrivateRun:
         precision_floor: float | None = None,
         budget: Budget | None = None,
         contributions: Sequence[Contribution] = (),
+        hooks: Sequence[Screening] = (),
     ) -> None:
         self.recorder = recorder
         self._server_noise = server_noise or ServerNoise()
         self._sum_rule = sum_rule
         self._after_round = after_round
         self._precision_floor = precision_floor
+        self._hooks = tuple(hooks)
         if budget is not None:
             schedule = BudgetedSchedule(schedule, budget, contributions, self._server_noise)
         self.federation = Federation(prior, clients, schedule, rng=rng, alter=self._alter)
@@ -112,6 +127,14 @@ class PrivateRun:
     def transcript(self) -> Transcript:
         """All releases so far."""
         return tuple(self.recorder.releases)
+
+    @property
+    def screened(self) -> tuple[int, ...]:
+        """For each client, how many contributions were not finite and became zero.
+
+        A client's own business: it depends on the data and is not part of any release.
+        """
+        return tuple(hook.screened for hook in self._hooks)
 
     def run(self, rounds: int, *, callbacks: Sequence[Callback] = ()) -> Report:
         """Makes `rounds` more rounds."""

@@ -120,10 +120,8 @@ def project_clients(transcript: Iterable[Release], scope: Scope) -> Mapping[int,
     ledgers: dict[int, Counter[Contribution]] = {}
     for contributions, server in groups:
         for own in contributions:
-            ledger = ledgers.setdefault(own.client, Counter())
-            # Same facts but for the number of steps: one entry, so that epochs are counted whole.
             seen = _as_seen(own, contributions, server, scope)
-            ledger[replace(seen, steps=1)] += seen.steps
+            ledgers.setdefault(own.client, Counter())[seen] += 1
     return {client: _compose(ledger, scope) for client, ledger in sorted(ledgers.items())}
 
 
@@ -287,7 +285,7 @@ def noise_multiplier(own: Contribution, scope: Scope) -> float:
 
 def _compose(ledger: Counter[Contribution], scope: Scope) -> dpa.DpEvent:
     entries: list[tuple[dpa.DpEvent, int]] = []
-    for own, steps in ledger.items():
+    for own, messages in ledger.items():
         multiplier = noise_multiplier(own, scope)
         if multiplier == 0.0:
             return dpa.NonPrivateDpEvent()
@@ -295,11 +293,11 @@ def _compose(ledger: Counter[Contribution], scope: Scope) -> dpa.DpEvent:
         if own.extra_multipliers:
             extras = [dpa.GaussianDpEvent(extra) for extra in own.extra_multipliers]
             step = dpa.ComposedDpEvent([step, *extras])
-        event = own.sampling.event(step, steps, scope.relation)
+        event = own.sampling.event(step, own.steps, scope.relation)
         if isinstance(event, dpa.SelfComposedDpEvent):
-            add_entry(entries, event.event, int(event.count))
+            add_entry(entries, event.event, messages * int(event.count))
         else:
-            add_entry(entries, event, 1)
+            add_entry(entries, event, messages)
     events = [repeated(event, count) for event, count in entries]
     return events[0] if len(events) == 1 else dpa.ComposedDpEvent(events)
 

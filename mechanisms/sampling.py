@@ -14,10 +14,10 @@ from pvi import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
 
 
 class Sampling(Protocol):
-    """A scheme: how batches are drawn, and what `steps` steps on them release."""
+    """A scheme: how batches are drawn, and what the `steps` steps of one message release."""
 
     def sampler(self) -> Sampler:
-        """A fresh sampler for one client (it may keep a position in an epoch)."""
+        """A fresh sampler for the steps of one message (it may keep a position in an epoch)."""
         ...
 
     def scale(self) -> float:
@@ -25,7 +25,7 @@ class Sampling(Protocol):
         ...
 
     def event(self, step: dpa.DpEvent, steps: int, relation: NeighboringRelation) -> dpa.DpEvent:
-        """The event of `steps` steps, each releasing `step` on its batch."""
+        """The event of one message: `steps` steps, each releasing `step` on its batch."""
         ...
 
 
@@ -120,10 +120,12 @@ class FixedSize:
 class Shuffled:
     """The records in random order, cut into batches, one pass ("epoch") after the other.
 
-    No amplification is claimed. Within an epoch a record is in exactly one batch, whichever the
-    (data-independent) order; given the order, an epoch is therefore one release of that batch's
-    step, and by joint convexity it is that for a random order too. A Poisson event with rate
-    `batch_size`/`size` would promise more than is true (Chua et al. 2024).
+    Every message begins an epoch of its own, so that an update that fails half-way, or a resumed
+    run, cannot bring a record into more batches than are counted. No amplification is claimed.
+    Within an epoch a record is in exactly one batch, whichever the (data-independent) order; given
+    the order, an epoch is therefore one release of that batch's step, and by joint convexity it is
+    that for a random order too. A Poisson event with rate `batch_size`/`size` would promise more
+    than is true (Chua et al. 2024).
 
     Attributes:
       batch_size: The records in a batch; an epoch's last batch may be smaller.
@@ -162,7 +164,7 @@ class Shuffled:
 
 @dataclass(slots=True)
 class _EpochSampler:
-    """Serves one client; the order is drawn when an epoch begins."""
+    """Serves one message; the order is drawn when an epoch begins."""
 
     batch_size: int
     _order: np.ndarray | None = field(default=None, init=False)

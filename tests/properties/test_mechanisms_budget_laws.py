@@ -61,19 +61,14 @@ def test_no_schedule_exceeds_the_budget(data):
     view = data.draw(st.sampled_from([MESSAGES, AGGREGATE] + [colluding(1)] * (clients > 1)))
     sigma = data.draw(st.floats(0.5, 20.0))
     joint = data.draw(st.booleans())
-    # colluding(1) needs groups of at least two; shrinking groups would be refused, so no limits
-    schedules = [AtOnce()]
+    schedules = [AtOnce()]  # colluding(1) needs groups of at least two
     if view.kind != "colluding":
         schedules += [
             Sequential(shuffle=True),
             Asynchronous(rates=tuple(range(1, clients + 1)), updates=3),
         ]
     schedule = data.draw(st.sampled_from(schedules))
-    limits = {
-        m: (data.draw(st.floats(0.2, 30.0)), DELTA)
-        for m in range(clients)
-        if view.kind != "colluding"
-    }
+    limits = {m: (data.draw(st.floats(0.2, 30.0)), DELTA) for m in range(clients)}
     budget = Budget(
         target_epsilon=data.draw(st.floats(0.2, 30.0)),
         delta=DELTA,

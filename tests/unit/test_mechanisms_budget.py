@@ -19,10 +19,19 @@ from mechanisms import (
     Poisson,
     Scope,
     UnsupportedEventError,
+    colluding,
     epsilon_bounds,
     project_clients,
 )
-from pvi import SGD, ExactSolver, LinearRegression, MeanFieldGaussian, Shard
+from pvi import (
+    SGD,
+    ExactSolver,
+    LinearRegression,
+    MeanFieldGaussian,
+    Shard,
+    restore,
+    save,
+)
 
 MODEL = LinearRegression(dimension=1, noise_std=1.0)
 PRIOR = MeanFieldGaussian(natural_mean=[0.0], precision=[1e6])
@@ -215,3 +224,50 @@ def test_other_files_are_refused(text):
 def test_impossible_budgets_are_refused(arguments, complaint):
     with pytest.raises(ValueError, match=complaint):
         Budget(**{"target_epsilon": 1.0, "delta": 1e-5} | arguments)
+
+
+def test_a_resumed_run_goes_on_where_it_was(tmp_path):
+    """Federation and budget saved apart, the federation earlier: what was spent since stays."""
+    mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0)
+    sent = []
+
+    def start(budget):
+        return mechanism.build(
+            model=MODEL,
+            data=shards(2),
+            solver=ExactSolver(),
+            prior=PRIOR,
+            rng=np.random.default_rng(0),
+            budget=budget,
+        )
+
+    run = start(Budget(target_epsilon=5.0, delta=1e-5, path=tmp_path / "budget.json"))
+    run.run(2)
+    save(tmp_path / "run.npz", run.federation)
+    run.run(1)  # happens, but is not in the saved federation
+    sent += [r for r in run.transcript if r.sender == 0]
+    resumed = start(Budget.load(tmp_path / "budget.json"))
+    restore(tmp_path / "run.npz", resumed.federation)
+    resumed.run(20)
+    sent += [r for r in resumed.transcript if r.sender == 0]
+    assert gaussian_epsilon(math.sqrt(len(sent)) / 2, 1e-5) <= 5.0
+    assert gaussian_epsilon(math.sqrt(len(sent) + 1) / 2, 1e-5) > 5.0
+
+
+def test_a_group_too_small_for_the_view_does_not_update():
+    scope = Scope(relation=Relation.REPLACE_ONE, view=colluding(1))
+    first = gaussian_epsilon(2 / 4.0 * math.sqrt(2), 1e-5)
+    budget = Budget(target_epsilon=100.0, delta=1e-5, scope=scope, limits={0: (1.01 * first, 1e-5)})
+    mechanism = ParameterPerturbation(
+        clip_norm=1.0, noise_multiplier=4.0, trusted_aggregator=True, memory="forgets"
+    )
+    run = mechanism.build(
+        model=MODEL,
+        data=shards(2),
+        solver=ExactSolver(),
+        prior=PRIOR,
+        rng=np.random.default_rng(0),
+        budget=budget,
+    )
+    run.run(3)
+    assert [r.sender for r in run.transcript] == [0, 1, -1]

@@ -1,28 +1,35 @@
 """Every mechanism with every model of the engine, one run at a time and many at once."""
 
+import dp_accounting as dpa
 import numpy as np
 import pytest
+from mechanism_tools import gaussian_epsilon
 
+from accountants import Certificate
 from mechanisms import (
     AdaptiveClip,
     CentralNoise,
     DPOptimisation,
     FedAvgPerturbation,
     FixedSize,
+    GuardedSolver,
     LocalAveraging,
     NoiseSplitting,
     NoNoise,
     ParameterPerturbation,
     Partition,
     Poisson,
+    Scope,
     Shuffled,
     VirtualClients,
+    certify,
 )
 from pvi import (
     SGD,
     Adagrad,
     ExactSolver,
     GradientSolver,
+    ImproperGaussianError,
     LinearRegression,
     LogisticRegression,
     MeanFieldGaussian,
@@ -182,3 +189,76 @@ def test_empty_parts_are_harmless():
             )
             run.run(1)
             assert run.posterior.is_proper
+
+
+class BrokenRecord:
+    """Linear regression whose gradient is NaN for records with target 99."""
+
+    dimension = 2
+
+    def expected_log_likelihood(self, q, shard, rng):
+        return MODELS["linear"].expected_log_likelihood(q, shard, rng)
+
+    def gradients(self, q, shard, rng):
+        rows = MODELS["linear"].gradients(q, shard, rng)
+        return np.where((shard.targets == 99.0)[..., None], np.nan, rows)
+
+
+def test_a_broken_record_contributes_nothing_and_is_reported():
+    inputs = np.random.default_rng(0).normal(size=(5, 2))
+
+    def run(rows, targets):
+        run = DPOptimisation(
+            clip_norm=0.5, noise_multiplier=1.0, steps=3, rule=SGD(learning_rate=0.01)
+        ).build(
+            model=BrokenRecord(),
+            data=[Shard(inputs=rows, targets=targets)],
+            prior=prior_of(MODELS["linear"]),
+            rng=np.random.default_rng(8),
+        )
+        run.run(2)
+        return run
+
+    broken = run(inputs, [1.0, 99.0, -1.0, 2.0, 0.5])
+    without = run(np.delete(inputs, 1, axis=0), [1.0, -1.0, 2.0, 0.5])
+    assert broken.screened == (6,)
+    assert without.screened == (0,)
+    assert np.allclose(broken.posterior.vector, without.posterior.vector, rtol=1e-12)
+
+
+def test_a_solver_that_finds_no_distribution_changes_nothing():
+    """An improper cavity has no exact answer; guarded, the client's message is noise alone."""
+    model = MODELS["linear"]
+    guarded = GuardedSolver(ExactSolver())
+    factor = MeanFieldGaussian(natural_mean=np.zeros(2), precision=np.full(2, 1e4))
+    build = {
+        "model": model,
+        "data": shards()[:1],
+        "prior": prior_of(model),
+        "rng": np.random.default_rng(0),
+    }
+    mechanism = ParameterPerturbation(**COMMON)
+    plain = mechanism.build(**build, solver=ExactSolver())
+    plain.federation.clients[0].factor = factor
+    with pytest.raises(ImproperGaussianError):
+        plain.run(1)
+    quiet = ParameterPerturbation(**COMMON, noise=NoNoise()).build(**build, solver=guarded)
+    quiet.federation.clients[0].factor = factor
+    quiet.run(1)
+    assert guarded.failures == 1
+    assert np.array_equal(quiet.posterior.vector, prior_of(model).vector)
+
+
+def test_certificates_say_what_they_rest_on():
+    plan = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).plan(clients=2, rounds=3)
+    certificate = certify(plan, Scope(), [1e-5, 1e-6])
+    assert certificate.event == dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(2.0), 3)
+    for delta in (1e-5, 1e-6):
+        truth = gaussian_epsilon(np.sqrt(3) / 2, delta)
+        bounds = certificate.bounds(delta)
+        assert bounds.lower == pytest.approx(truth, rel=1e-9)
+        assert bounds.upper == pytest.approx(truth, rel=1e-9)
+    text = " ".join(certificate.assumptions)
+    assert "every message of every client" in text
+    assert "only simulate" in text
+    assert Certificate.from_json(certificate.to_json()) == certificate

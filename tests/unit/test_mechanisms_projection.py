@@ -104,8 +104,8 @@ def test_local_steps_add_up_over_rounds():
     assert event == dpa.SelfComposedDpEvent(step, 20)
 
 
-def test_epochs_are_counted_over_the_whole_run():
-    """10 records in batches of 5: 3 rounds of 3 steps begin 5 epochs, not 3·2."""
+def test_every_message_begins_an_epoch():
+    """10 records in batches of 5: a message of 3 steps begins 2 epochs, 3 messages begin 6."""
     mechanism = DPOptimisation(
         clip_norm=1.0,
         noise_multiplier=2.0,
@@ -114,7 +114,7 @@ def test_epochs_are_counted_over_the_whole_run():
         sampling=Shuffled(5, 10),
     )
     transcript = mechanism.plan(clients=1, rounds=3)
-    assert project(transcript, Scope(relation=REPLACE)) == gaussian(2.0, 5)
+    assert project(transcript, Scope(relation=REPLACE)) == gaussian(2.0, 6)
 
 
 def test_adaptive_clipping_pays_for_its_count():
