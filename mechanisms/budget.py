@@ -8,6 +8,7 @@ composition applies (`FourierAccountant`). If parameters are chosen after a look
 (`adaptive=True`), a Rényi filter keeps the books instead (Feldman, Zrnic 2021).
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,8 +19,16 @@ import numpy as np
 
 from accountants import FourierAccountant, RenyiFilter, codec
 from mechanisms import _validate
-from mechanisms.projection import add_entry, project_clients
+from mechanisms.discrete_gaussian import delta_slack
+from mechanisms.projection import (
+    SLACK_SHARE,
+    add_entry,
+    bounds_with_slack,
+    noise_distances,
+    project_clients,
+)
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise
+from mechanisms.sampling import repeated
 from mechanisms.scope import Scope, View
 from pvi import Schedule
 
@@ -33,6 +42,7 @@ _FIELDS = {
     "limits",
     "adaptive",
     "spent",
+    "distances",
 }
 
 
@@ -79,6 +89,7 @@ class Budget:
             )
         self.adaptive = bool(adaptive)
         self._spent: dict[int, list[tuple[dpa.DpEvent, int]]] = {}
+        self._distances: dict[int, float] = {}
         self.path = None if path is None else Path(path)
         if self.path is not None:
             if self.path.exists():
@@ -97,20 +108,33 @@ class Budget:
 
     def epsilon_upper(self, client: int) -> float:
         """An upper bound of what the client has spent, at its δ."""
-        return self._epsilon(client, self.ledger(client))
+        return self._epsilon(client, self.ledger(client), self._distances.get(client, 0.0))
 
-    def admits(self, client: int, event: dpa.DpEvent, count: int = 1) -> bool:
-        """Whether `count` more releases of `event` fit; nothing changes."""
+    def admits(
+        self, client: int, event: dpa.DpEvent, count: int = 1, *, distance: float = 0.0
+    ) -> bool:
+        """Whether `count` more releases of `event` fit; nothing changes.
+
+        Args:
+          client: Whose.
+          event: What would be released each time.
+          count: How often.
+          distance: How far discrete noise is from the continuous one that the event stands for, in
+            total variation over all of these releases; see `discrete_gaussian`.
+        """
         trial = (*self.ledger(client), (event, _validate.count("count", count)))
-        return self._epsilon(client, trial) <= self.limit(client)[0]
+        total = self._distances.get(client, 0.0) + _validate.closed_unit("distance", distance)
+        return self._epsilon(client, trial, total) <= self.limit(client)[0]
 
-    def spend(self, client: int, event: dpa.DpEvent, count: int = 1) -> None:
-        """Books the releases; call it before they are made.
+    def spend(
+        self, client: int, event: dpa.DpEvent, count: int = 1, *, distance: float = 0.0
+    ) -> None:
+        """Books the releases; call it before they are made. The arguments are those of `admits`.
 
         Raises:
           BudgetExceededError: They do not fit; nothing is booked.
         """
-        if not self.admits(client, event, count):
+        if not self.admits(client, event, count, distance=distance):
             epsilon, delta = self.limit(client)
             raise BudgetExceededError(
                 f"`event` must fit client {client}'s budget (epsilon={epsilon}, delta={delta}), of "
@@ -118,27 +142,38 @@ class Budget:
             )
         entries = self._spent.setdefault(_validate.count("client", client, minimum=0), [])
         add_entry(entries, event, int(count))
+        if distance:
+            self._distances[client] = self._distances.get(client, 0.0) + distance
         if self.path is not None:
             self._write()
 
-    def _epsilon(self, client: int, entries: Sequence[tuple[dpa.DpEvent, int]]) -> float:
+    def _epsilon(
+        self, client: int, entries: Sequence[tuple[dpa.DpEvent, int]], distance: float
+    ) -> float:
+        """An upper bound of ε for these releases; infinite where they cannot be admitted."""
+        if not entries:
+            return 0.0
         epsilon, delta = self.limit(client)
-        relation = self.scope.relation
         if self.adaptive:
-            books = RenyiFilter(target_epsilon=epsilon, delta=delta, neighboring_relation=relation)
-            total = dpa.ComposedDpEvent(
-                [dpa.SelfComposedDpEvent(event, count) for event, count in entries]
+            # A part of δ is set aside beforehand, so that the filter's order never changes.
+            reserve = SLACK_SHARE * delta
+            books = RenyiFilter(
+                target_epsilon=epsilon,
+                delta=delta - reserve,
+                neighboring_relation=self.scope.relation,
             )
-            if not entries:
-                return 0.0
-            if not books.admits(total):
-                return float("inf")
+            total = dpa.ComposedDpEvent([repeated(event, count) for event, count in entries])
+            if not books.admits(total) or delta_slack(epsilon, distance) > reserve:
+                return math.inf
             books.spend(total)
             return books.epsilon_upper
-        accountant = FourierAccountant(relation)
+        accountant = FourierAccountant(self.scope.relation)
         for event, count in entries:
             accountant.compose(event, count)
-        return accountant.get_epsilon_bounds(delta).upper
+        try:
+            return bounds_with_slack(accountant, delta, distance).upper
+        except dpa.UnsupportedEventError:  # the grid is too coarse for this δ
+            return math.inf
 
     def to_json(self) -> str:
         """The limits and all that has been spent, as versioned JSON."""
@@ -156,6 +191,7 @@ class Budget:
                     str(client): [[codec.encode_event(event), count] for event, count in entries]
                     for client, entries in self._spent.items()
                 },
+                "distances": {str(client): far for client, far in self._distances.items()},
             },
         )
 
@@ -182,6 +218,8 @@ class Budget:
                 (codec.decode_event(event), _validate.count("count", count))
                 for event, count in codec.expect(list, "entries", entries)
             ]
+        for client, distance in codec.expect(dict, "distances", body["distances"]).items():
+            budget._distances[int(client)] = _validate.closed_unit("distances", distance)
         return budget
 
     @classmethod
@@ -255,10 +293,11 @@ class BudgetedSchedule:
                 except dpa.UnsupportedEventError:
                     return ()  # too few are left for the view to be answered
             costs = self._costs[group]
-            fits = tuple(client for client in group if self.budget.admits(client, costs[client]))
+            far = noise_distances(self._plan(group, 0))
+            fits = tuple(m for m in group if self.budget.admits(m, costs[m], distance=far[m]))
             if fits == group:
-                for client in group:
-                    self.budget.spend(client, costs[client])
+                for m in group:
+                    self.budget.spend(m, costs[m], distance=far[m])
                 return group
             group = fits
         return group

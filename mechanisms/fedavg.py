@@ -132,13 +132,18 @@ class FedAvgPerturbation:
             [shard.size for shard in data], model.dimension, regularised=regularisation > 0.0
         )
         clip, std = as_clipping(self.clip_norm), self.share_std(len(data))
+        average: list[FloatArray] = []
 
         def alter(change: FloatArray, context: Context) -> FloatArray:
             rows = clip(change).rows[..., None, :]
             sent = self.noise.noisy_sum(rows, std, context.rng)
-            recorder.message(sent, context.round, sources[context.client])
+            source = sources[context.client]
+            recorder.message(sent, context.round, source)
+            average.append(source.weight * sent)
             if context.client == len(data) - 1:
-                recorder.close_group(None, context.round, ServerNoise())
+                total = np.sum(average, axis=0)
+                average.clear()
+                recorder.close_group(total, context.round, ServerNoise())
             return sent
 
         result = federated_averaging(

@@ -80,7 +80,7 @@ from dataclasses import replace
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import Bounds, FourierAccountant
+from accountants import Bounds, FourierAccountant, IntervalAccountant
 from mechanisms import _validate
 from mechanisms.discrete_gaussian import delta_slack, total_variation
 from mechanisms.dominance import dominates
@@ -90,7 +90,7 @@ from mechanisms.sampling import repeated
 from mechanisms.scope import Scope
 
 # The part of δ that is set aside for the slack of discrete noise.
-_SLACK_SHARE = 1e-3
+SLACK_SHARE = 1e-3
 
 
 def project(transcript: Iterable[Release], scope: Scope) -> dpa.DpEvent:
@@ -100,6 +100,8 @@ def project(transcript: Iterable[Release], scope: Scope) -> dpa.DpEvent:
       UnsupportedEventError: No proof is known (the module lists the rules); the reason is given.
     """
     events = project_clients(transcript, scope)
+    if not events:
+        return dpa.NoOpDpEvent()
     distinct: list[dpa.DpEvent] = []
     for event in events.values():
         if event not in distinct:
@@ -133,25 +135,28 @@ def epsilon_bounds(transcript: Sequence[Release], scope: Scope, delta: float) ->
         against δ.
     """
     delta = _validate.open_unit("delta", delta)
-    distances = _distances(transcript)
+    distances = noise_distances(transcript)
     asked: list[tuple[dpa.DpEvent, float]] = []
     worst = Bounds(0.0, 0.0)
     for client, event in project_clients(transcript, scope).items():
         question = (event, distances[client])
         if question not in asked:
             asked.append(question)
-            bounds = _bounds(event, scope.relation, delta, distances[client])
+            accountant = FourierAccountant(scope.relation).compose(event)
+            bounds = bounds_with_slack(accountant, delta, distances[client])
             worst = Bounds(max(worst.lower, bounds.lower), max(worst.upper, bounds.upper))
     return worst
 
 
-def _bounds(
-    event: dpa.DpEvent, relation: NeighboringRelation, delta: float, distance: float
-) -> Bounds:
-    accountant = FourierAccountant(relation).compose(event)
+def bounds_with_slack(accountant: IntervalAccountant, delta: float, distance: float) -> Bounds:
+    """The accountant's ε(δ), for laws within total variation `distance` of those it composed.
+
+    Raises:
+      UnsupportedEventError: The distance costs more than a thousandth of δ.
+    """
     if distance == 0.0:
         return accountant.get_epsilon_bounds(delta)
-    reserve = _SLACK_SHARE * delta
+    reserve = SLACK_SHARE * delta
     upper = accountant.get_epsilon_bounds(delta - reserve).upper
     if delta_slack(upper, distance) > reserve:
         raise refuse(
@@ -161,7 +166,7 @@ def _bounds(
     return Bounds(accountant.get_epsilon_bounds(delta + reserve).lower, upper)
 
 
-def _distances(transcript: Iterable[Release]) -> Mapping[int, float]:
+def noise_distances(transcript: Iterable[Release]) -> Mapping[int, float]:
     """Total variation between each client's discrete noise and the continuous one accounted."""
     totals: dict[int, float] = {}
     for contributions, server in _groups(transcript):
@@ -169,11 +174,17 @@ def _distances(transcript: Iterable[Release]) -> Mapping[int, float]:
             distance = 0.0
             if own.grid is not None and own.noise_std:
                 draws = own.steps * own.coordinates
-                distance += total_variation(own.noise_std / own.grid, draws)
+                distance += total_variation(_coarsest(own.noise_std / own.grid), draws)
             if server.grid is not None and server.noise_std:
-                distance += total_variation(server.noise_std / server.grid, server.coordinates)
+                steps = _coarsest(server.noise_std / server.grid)
+                distance += total_variation(steps, server.coordinates)
             totals[own.client] = min(1.0, totals.get(own.client, 0.0) + distance)
     return totals
+
+
+def _coarsest(std_in_steps: float) -> float:
+    """The power of two below: what a grid of so many bits guarantees whatever the norm is."""
+    return math.ldexp(1.0, math.frexp(std_in_steps)[1] - 1)
 
 
 _Group = tuple[list[Contribution], ServerNoise]

@@ -17,6 +17,7 @@ from mechanisms import (
     NoiseSplitting,
     ParameterPerturbation,
     Poisson,
+    ReleaseNoise,
     Scope,
     UnsupportedEventError,
     colluding,
@@ -271,3 +272,30 @@ def test_a_group_too_small_for_the_view_does_not_update():
     )
     run.run(3)
     assert [r.sender for r in run.transcript] == [0, 1, -1]
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_discrete_noise_is_paid_for_with_its_slack(tmp_path, adaptive):
+    """A distance that costs more than a thousandth of δ is not admitted, however small ε is."""
+    budget = Budget(
+        target_epsilon=2.0, delta=1e-5, adaptive=adaptive, path=tmp_path / "budget.json"
+    )
+    event = dpa.GaussianDpEvent(30.0)
+    budget.spend(0, event, distance=1e-10)
+    assert Budget.load(tmp_path / "budget.json").to_json() == budget.to_json()
+    assert not budget.admits(0, event, distance=1e-8)  # (1 + e^ε)·1e-8 > 1e-8
+    assert budget.admits(0, event, distance=1e-12)
+
+
+def test_a_real_release_stays_within_its_budget():
+    budget = Budget(target_epsilon=3.0, delta=1e-5)
+    run = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0, noise=ReleaseNoise()).build(
+        model=MODEL,
+        data=shards(2),
+        solver=ExactSolver(),
+        prior=PRIOR,
+        rng=np.random.default_rng(0),
+        budget=budget,
+    )
+    run.run(5)
+    assert 0 < epsilon_bounds(run.transcript, Scope(), 1e-5).upper <= 3.0

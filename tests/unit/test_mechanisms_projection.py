@@ -227,6 +227,11 @@ def test_colluders_know_the_noise_that_a_server_tells_its_clients():
     assert (outside, inside) == (gaussian(2.0), dpa.NonPrivateDpEvent())
 
 
+def test_nothing_released_costs_nothing():
+    assert project((), Scope()) == dpa.NoOpDpEvent()
+    assert epsilon_bounds((), Scope(), 1e-5) == (0.0, 0.0)
+
+
 # -- the worst client -------------------------------------------------------------------------
 
 
