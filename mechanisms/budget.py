@@ -171,7 +171,7 @@ class Budget:
         for event, count in entries:
             accountant.compose(event, count)
         try:
-            return bounds_with_slack(accountant, delta, distance).upper
+            return float(bounds_with_slack(accountant, delta, distance).upper)
         except dpa.UnsupportedEventError:  # the grid is too coarse for this δ
             return math.inf
 

@@ -144,7 +144,8 @@ def epsilon_bounds(transcript: Sequence[Release], scope: Scope, delta: float) ->
             asked.append(question)
             accountant = FourierAccountant(scope.relation).compose(event)
             bounds = bounds_with_slack(accountant, delta, distances[client])
-            worst = Bounds(max(worst.lower, bounds.lower), max(worst.upper, bounds.upper))
+            lower, upper = float(bounds.lower), float(bounds.upper)
+            worst = Bounds(max(worst.lower, lower), max(worst.upper, upper))
     return worst
 
 

@@ -4,6 +4,7 @@ import dp_accounting as dpa
 import numpy as np
 import pytest
 from mechanism_tools import gaussian_epsilon
+from scipy import stats
 
 from accountants import Certificate
 from mechanisms import (
@@ -262,3 +263,29 @@ def test_certificates_say_what_they_rest_on():
     assert "every message of every client" in text
     assert "only simulate" in text
     assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+@pytest.mark.parametrize("scheme", [Poisson(1.0), Shuffled(6, 6)], ids=str)
+def test_noise_on_gradients_has_its_variance(scheme):
+    """One step of one client: rate · noise on the mean, of variance (rate·σC)².
+
+    χ² with 3999 degrees of freedom at 1e-10 on each side, twice: false alarms below 1e-9.
+    """
+    model, trials = MODELS["linear"], 4000
+    run = DPOptimisation(
+        clip_norm=0.5,
+        noise_multiplier=3.0,
+        steps=1,
+        rule=SGD(learning_rate=0.01),
+        sampling=scheme,
+    ).build(
+        model=model,
+        data=shards()[:1],
+        prior=prior_of(model, (trials,)),
+        rng=np.random.default_rng(0),
+    )
+    run.run(1)
+    variance = run.posterior.mean.var(axis=0, ddof=1)
+    low, high = stats.chi2.ppf([1e-10, 1 - 1e-10], trials - 1)
+    scaled = (trials - 1) * variance / (0.01 * 3.0 * 0.5) ** 2
+    assert ((scaled > low) & (scaled < high)).all()

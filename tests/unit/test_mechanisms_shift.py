@@ -17,6 +17,7 @@ from mechanisms import (
     AGGREGATE,
     MESSAGES,
     SERVER,
+    AdaptiveClip,
     CentralNoise,
     DPOptimisation,
     FedAvgPerturbation,
@@ -26,6 +27,7 @@ from mechanisms import (
     NoNoise,
     ParameterPerturbation,
     Partition,
+    QuantileTracker,
     Scope,
     SimulationNoise,
     VirtualClients,
@@ -33,7 +35,7 @@ from mechanisms import (
     project,
     project_clients,
 )
-from pvi import SGD, LinearRegression, MeanFieldGaussian
+from pvi import SGD, LinearRegression, MeanFieldGaussian, Shard
 
 ADD, REPLACE, SPECIAL = (
     Relation.ADD_OR_REMOVE_ONE,
@@ -191,12 +193,16 @@ class RecordingRule:
 
 # A record's gradient by the mean at the prior is its target, by the log-variance −½.
 GRADIENT_PAIRS = {
-    ADD: ((1.0, -1.0), (1.0, -1.0, 1e9)),
-    REPLACE: ((1.0, 1e9), (1.0, -1e9)),
+    ADD: (records(1.0, -1.0), records(1.0, -1.0, 1e9)),
+    REPLACE: (records(1.0, 1e9), records(1.0, -1e9)),
+    SPECIAL: (
+        records(1.0, 1e9),
+        Shard(inputs=[[1.0], [0.0]], targets=[1.0, 0.0]),  # its gradient is zero
+    ),
 }
 
 
-@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize("relation", [ADD, REPLACE, SPECIAL])
 @pytest.mark.parametrize("view", [MESSAGES, AGGREGATE, colluding(1)], ids=str)
 @pytest.mark.parametrize("clip", [CLIP, LayerClip(sizes=(1, 1), clip_norms=(0.3, 0.4))])
 def test_dp_optimisation(relation, view, clip):
@@ -204,10 +210,10 @@ def test_dp_optimisation(relation, view, clip):
     quiet = DPOptimisation(
         clip_norm=clip, noise_multiplier=SIGMA, steps=1, rule=rule, noise=NoNoise()
     )
-    for targets in GRADIENT_PAIRS[relation]:
+    for shard in GRADIENT_PAIRS[relation]:
         run = quiet.build(
             model=MODEL,
-            data=[records(*targets), records(1.0)],
+            data=[shard, records(1.0)],
             prior=PRIOR,
             rng=np.random.default_rng(0),
         )
@@ -219,7 +225,7 @@ def test_dp_optimisation(relation, view, clip):
     norm = CLIP if clip == CLIP else 0.5
     measured = np.linalg.norm(before - after) / (SIGMA * norm)
     counted = accountants_shift(event, relation)
-    if clip == CLIP or relation is ADD:
+    if clip == CLIP or relation is not REPLACE:
         assert counted == pytest.approx(measured, rel=1e-6)
     else:  # both gradients share their log-variance part: less than the worst case
         assert measured == pytest.approx(2 * 0.3 / (SIGMA * 0.5), rel=1e-6)
@@ -262,3 +268,28 @@ def test_federated_averaging(scope, joint):
     event = project_clients(run(SimulationNoise(), pair[0]).transcript, scope)[0]
     measured = np.linalg.norm(before - after) / std
     assert accountants_shift(event, scope.relation) == pytest.approx(measured, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("relation", "pair"),
+    [
+        (ADD, ([[1e9]], [[0.0]])),
+        (SPECIAL, ([[1e9]], [[0.0]])),
+        (REPLACE, ([[1e9]], [[-CLIP * (1 - 1e-8)]])),  # clipped, and just not clipped
+    ],
+)
+def test_adaptive_clipping(relation, pair):
+    """Sum and count together: distances in units of each noise, as one Gaussian query."""
+    settings = AdaptiveClip(initial_norm=CLIP, batch_size=1, count_std=1.5)
+    tracker = QuantileTracker(settings)
+    (first, first_bit, _), (second, second_bit, _) = (tracker.clip(np.array(x)) for x in pair)
+    measured = math.hypot(
+        (first - second).item() / (SIGMA * CLIP), (first_bit - second_bit).item() / 1.5
+    )
+    mechanism = DPOptimisation(
+        clip_norm=settings, noise_multiplier=SIGMA, steps=1, rule=SGD(learning_rate=1.0)
+    )
+    event = project(mechanism.plan(clients=1, rounds=1), Scope(relation=relation))
+    inverse = math.hypot(*(1.0 / part.noise_multiplier for part in event.events))
+    factor = 2.0 if relation is REPLACE else 1.0
+    assert factor * inverse == pytest.approx(measured, rel=1e-6)
