@@ -13,7 +13,8 @@ the server may add noise of standard deviation s_0 to a group's sum. The rules, 
 2. **Rounds compose adaptively.** Each message is a fixed function of (data, earlier releases,
    fresh noise), if what the client remembers is itself a function of (data, earlier releases). Then
    the dominating pairs of the rounds compose (Zhu, Dong, Wang 2022, Theorem 10). Randomness that is
-   independent of the data and not released (Monte Carlo draws, batches) may be conditioned upon.
+   independent of the data, not released, and not counted upon as noise or as sampling (Monte Carlo
+   draws, orders of shuffling) may be conditioned upon: hockey-stick divergences are jointly convex.
 
 3. **The shift.** How far can the unit move S_m, in Euclidean norm?
 
