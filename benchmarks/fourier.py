@@ -263,7 +263,7 @@ def draw_pareto(rows: list[dict[str, Any]], target: Path) -> None:
             label=label,
         )
     peers = [row for row in rows if isinstance(row["dp_accounting"], float)]
-    # It answers inf at tiny δ, and is a rounding error below the exact Gaussian: no place for these.
+    # It answers inf at tiny δ, and is a rounding error below the exact Gaussian: not drawn.
     finite = [row for row in peers if row["epsilon"][1] < row["dp_accounting"] < math.inf]
     axes.loglog(
         [row["dp_accounting_ms"] for row in finite],
