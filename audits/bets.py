@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy.linalg import lapack
 
 from audits.curve import Curve
 
@@ -42,6 +42,7 @@ _CENTRING = 0.15
 _TO_BOUNDARY = 0.95
 # Cells that the guess calls impossible keep this much, or the problem would be singular.
 _LEAST_MASS = 1e-12
+_LEAST_SLACK = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,59 +82,63 @@ def _factors(
 ) -> tuple[FloatArray, FloatArray]:
     """2α/Z and 2β/Z per cell, for cells in decreasing order of first/second."""
     w, v = curve.w, curve.v
-    p, q = 0.5 * first, 0.5 * second
-    inside = np.cumsum(p + q)[:-1]  # F: a pair of equal laws satisfies every claim
-    outside = 1.0 - inside  # G
-    size, lines = inside.size, w.size
+    size, lines = first.size - 1, w.size
+    nothing = np.ones(first.size), np.ones(first.size)
     if size == 0:
-        return np.ones(1), np.ones(1)
-    outer = np.outer(inside, w)
-    slack = 1.0 - outer - np.outer(outside, v)
-    floor = 1e-13
-    slack = np.maximum(slack, floor)
+        return nothing
+    own = np.outer(np.cumsum(first)[:-1], w) + np.outer(np.cumsum(second[::-1])[-2::-1], v)
+    if own.max() <= 1.0:  # The guess itself abides by the claim: there is nothing to bet on.
+        return nothing
+    p, q = 0.5 * first, 0.5 * second
+    # F and G with their fixed ends; a pair of equal laws satisfies every claim.
+    inside, outside = np.zeros(size + 2), np.zeros(size + 2)
+    np.cumsum(p + q, out=inside[1:])
+    inside[-1] = 1.0
+    np.subtract(1.0, inside, out=outside)
+    step_f, step_g = np.zeros(size + 2), np.zeros(size + 2)
+    slack = 1.0 - np.outer(inside[1:-1], w) - np.outer(outside[1:-1], v)
+    slack = np.maximum(slack, _LEAST_SLACK)
     multiplier = 1e-2 / slack
-    ww, wv, vv = w * w, w * v, v * v
-    bands = np.zeros((3, 2 * size))
-    gradient = np.empty(2 * size)
+    squares = np.stack([w * w, w * v, v * v], axis=1)
+    bands, gradient = np.zeros((3, 2 * size)), np.empty(2 * size)
     for _ in range(_MOST_STEPS):
-        p0 = np.diff(inside, prepend=0.0, append=1.0)
-        q0 = -np.diff(outside, prepend=1.0, append=0.0)
+        p0, q0 = inside[1:] - inside[:-1], outside[:-1] - outside[1:]
         ratio_p, ratio_q = p / p0, q / q0
         complementarity = float((multiplier * slack).sum())
         divergence = 2.0 * float(p @ np.log(2.0 * ratio_p) + q @ np.log(2.0 * ratio_q))
         if complementarity < 0.5 * gap * abs(divergence) or complementarity < 1e-9:
             break
-        target = _CENTRING * complementarity / (size * lines)
-        pull = target / slack
+        pull = (_CENTRING * complementarity / (size * lines)) / slack
         gradient[0::2] = ratio_p[1:] - ratio_p[:-1] + pull @ w
         gradient[1::2] = ratio_q[:-1] - ratio_q[1:] + pull @ v
         curvature = multiplier / slack
+        by_line = curvature @ squares
         curve_p, curve_q = ratio_p / p0, ratio_q / q0
-        bands[2, 0::2] = curve_p[:-1] + curve_p[1:] + curvature @ ww
-        bands[2, 1::2] = curve_q[:-1] + curve_q[1:] + curvature @ vv
-        bands[1, 1::2] = curvature @ wv
+        bands[2, 0::2] = curve_p[:-1] + curve_p[1:] + by_line[:, 0]
+        bands[2, 1::2] = curve_q[:-1] + curve_q[1:] + by_line[:, 2]
+        bands[1, 1::2] = by_line[:, 1]
         bands[0, 2::2] = -curve_p[1:-1]
         bands[0, 3::2] = -curve_q[1:-1]
-        try:
-            step = -linalg.solveh_banded(bands, gradient, check_finite=False)
-        except linalg.LinAlgError:
+        _, step, failed = lapack.dpbsv(bands, gradient)
+        if failed:
             break
-        step_f, step_g = step[0::2], step[1::2]
-        change = np.outer(step_f, w) + np.outer(step_g, v)
+        step_f[1:-1], step_g[1:-1] = -step[0::2], -step[1::2]
+        change = np.outer(step_f[1:-1], w) + np.outer(step_g[1:-1], v)
         change_multiplier = pull - multiplier + curvature * change
-        length = min(
-            1.0,
-            _TO_BOUNDARY * _reach(slack, -change),
-            _TO_BOUNDARY * _reach(multiplier, change_multiplier),
-            _TO_BOUNDARY * _reach(p0, np.diff(step_f, prepend=0.0, append=0.0)),
-            _TO_BOUNDARY * _reach(q0, -np.diff(step_g, prepend=0.0, append=0.0)),
+        reach = min(
+            _reach(slack, -change),
+            _reach(multiplier, change_multiplier),
+            _reach(p0, step_f[1:] - step_f[:-1]),
+            _reach(q0, step_g[:-1] - step_g[1:]),
         )
+        length = min(1.0, _TO_BOUNDARY * reach)
         if not length > 1e-12:
             break
         inside, outside = inside + length * step_f, outside + length * step_g
-        slack = np.maximum(slack - length * change, floor)
+        slack = np.maximum(slack - length * change, _LEAST_SLACK)
         multiplier = multiplier + length * change_multiplier
-    return _from_multipliers(multiplier, p[-1] / (1.0 - inside[-1]), q[0] / (1.0 - outside[0]), curve)
+    constants = p[-1] / (1.0 - inside[-2]), q[0] / (1.0 - outside[1])
+    return _from_multipliers(multiplier, *constants, curve)
 
 
 def _reach(value: FloatArray, change: FloatArray) -> float:

@@ -188,7 +188,9 @@ class Claim:
         body = codec.load_document(_FORMAT, text)
         unknown = set(body) - {"relation", "event", "profile", "mu", "rho", "epsilon", "delta"}
         if unknown or "relation" not in body:
-            raise ValueError(f"`claim` must have a relation and no other fields, got {sorted(body)}.")
+            raise ValueError(
+                f"`claim` must have a relation and no other fields, got {sorted(body)}."
+            )
         keywords: dict[str, Any] = {"relation": codec.decode_relation(body.pop("relation"))}
         if "event" in body:
             keywords["event"] = codec.decode_event(body.pop("event"))

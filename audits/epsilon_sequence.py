@@ -17,8 +17,10 @@ from audits.guesses import Guess
 
 FloatArray = NDArray[np.float64]
 
-GRID = np.concatenate([np.arange(0.0, 4.0, 0.05), np.arange(4.0, 12.0, 0.1), np.arange(12.0, 40.5)])
-_BISECTIONS = 40
+GRID = np.concatenate(
+    [np.arange(0.0, 4.0, 0.05), np.arange(4.0, 12.0, 0.2), np.arange(12.0, 40.5, 2.0)]
+)
+_BISECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +64,9 @@ class EpsilonSequence:
         if self._stakes is not None:
             stakes = self._stakes
             counts = [
-                np.cumsum(np.bincount(stakes.rank[stakes.guess.cell(scores)],
-                                      minlength=stakes.rank.size))[stakes.last]
+                np.cumsum(
+                    np.bincount(stakes.rank[stakes.guess.cell(scores)], minlength=stakes.rank.size)
+                )[stakes.last]
                 for scores in (first, second)
             ]
             inside_p = np.where(stakes.swapped, second.size - counts[1], counts[0])
@@ -82,11 +85,11 @@ def _choose(guess: Guess, delta: float) -> _Stakes:
     rank[order] = np.arange(order.size)
     first, second = np.cumsum(guess.first[order])[:-1], np.cumsum(guess.second[order])[:-1]
     # Direction 0: S = the first k cells and (P, Q). Direction 1: its complement and (Q, P).
-    p = np.stack([first, 1.0 - second])
-    q = np.stack([second, 1.0 - first])
+    p = np.maximum(np.stack([first, 1.0 - second]), 1e-15)
+    q = np.maximum(np.stack([second, 1.0 - first]), 1e-15)
     e = np.exp(GRID)[:, None, None]
     signal = p[None] - e * q[None] - delta
-    noise = np.sqrt(p[None] + e * e * q[None] + 1e-300)
+    noise = np.sqrt(p[None] + e * e * q[None])
     # Full stakes are bounded by e^-ε, hence the second way to run out of growth.
     rate = np.where(signal > 0.0, np.minimum(signal / noise, 1.0) * signal / noise, -1.0)
     rate = np.where(signal > 0.0, np.minimum(rate, signal / e), signal)
@@ -123,7 +126,16 @@ def _two_cells(p: FloatArray, q: FloatArray, e: FloatArray, delta: float) -> Flo
     w, v = 1.0 / (e + delta), e / (e + delta)
     stake = np.maximum(0.0, (p / p0 - constant_first) / w)
     total = constant_first + constant_second + stake
-    factors = 2.0 / total * np.stack([
-        constant_first + stake * w, constant_first, constant_second, constant_second + stake * v,
-    ])
+    factors = (
+        2.0
+        / total
+        * np.stack(
+            [
+                constant_first + stake * w,
+                constant_first,
+                constant_second,
+                constant_second + stake * v,
+            ]
+        )
+    )
     return np.where(violated, np.log(np.maximum(factors, 1e-300)), 0.0)

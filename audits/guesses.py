@@ -50,6 +50,16 @@ def as_scores(values: object) -> FloatArray:
 
 def normal_guess(first: FloatArray, second: FloatArray) -> Guess | None:
     """Normal laws fitted to past scores, `None` where that makes no sense (few values, atoms)."""
+    with np.errstate(all="ignore"):
+        guess = _fit_normal(first, second)
+    if guess is None or not all(
+        np.isfinite(a).all() for a in (guess.edges, guess.first, guess.second)
+    ):
+        return None
+    return guess if (np.diff(guess.edges) > 0.0).all() else None
+
+
+def _fit_normal(first: FloatArray, second: FloatArray) -> Guess | None:
     pooled = np.concatenate([first, second])
     low, middle, high = np.quantile(pooled, (0.25, 0.5, 0.75), method="nearest")
     spread = float(high - low)
@@ -61,6 +71,8 @@ def normal_guess(first: FloatArray, second: FloatArray) -> Guess | None:
     first, second = np.clip(first, lower, upper), np.clip(second, lower, upper)
     means = float(first.mean()), float(second.mean())
     variances = float(first.var(ddof=1)), float(second.var(ddof=1))
+    if not max(abs(means[0]), abs(means[1]), *variances) < 1e150:
+        return None
     pooled_variance = 0.5 * (variances[0] + variances[1])
     if not pooled_variance > 1e-24 * max(means[0] ** 2, means[1] ** 2, 1e-280):
         return None
@@ -71,18 +83,25 @@ def normal_guess(first: FloatArray, second: FloatArray) -> Guess | None:
     shrunk = max(-6.0, min(6.0, shrunk))
     predictive = math.sqrt(pooled_variance * (1.0 + 1.0 / count))
     deviations = predictive * math.exp(0.5 * shrunk), predictive * math.exp(-0.5 * shrunk)
-    ends = [mean + sign * _TAIL * deviation
-            for mean, deviation in zip(means, deviations, strict=True) for sign in (-1.0, 1.0)]
+    ends = [
+        mean + sign * _TAIL * deviation
+        for mean, deviation in zip(means, deviations, strict=True)
+        for sign in (-1.0, 1.0)
+    ]
     start, stop = min(ends), max(ends)
     spacing = _SPACING * min(deviations) * (1.0 if count < 2000 else 0.6)
-    cells = min(_MOST_CELLS, math.ceil((stop - start) / spacing))
+    if not 0.0 < spacing < math.inf or not math.isfinite(stop - start):
+        return None
+    cells = int(min(_MOST_CELLS, np.ceil((stop - start) / spacing)))
     edges = np.linspace(start, stop, cells)
-    laws = [_normal_cells((edges - mean) / deviation)
-            for mean, deviation in zip(means, deviations, strict=True)]
+    laws = [
+        normal_cells((edges - mean) / deviation)
+        for mean, deviation in zip(means, deviations, strict=True)
+    ]
     return Guess(edges, *laws)
 
 
-def _normal_cells(edges: FloatArray) -> FloatArray:
+def normal_cells(edges: FloatArray) -> FloatArray:
     """Probabilities of the cells between standardised edges, without cancellation in the tails."""
     below = np.concatenate([[0.0], special.ndtr(edges), [1.0]])
     above = np.concatenate([[1.0], special.ndtr(-edges), [0.0]])

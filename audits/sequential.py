@@ -62,6 +62,7 @@ class BettingTest:
       log_wealth: The log wealth after them.
       crossed: The number of pairs after which the threshold was first reached, or `None`.
       path: The log wealth after each pair, per block.
+      past: The scores of both sides that the next bets are chosen from.
     """
 
     curve: Curve
@@ -70,7 +71,7 @@ class BettingTest:
     log_wealth: float = 0.0
     crossed: int | None = None
     path: list[FloatArray] = field(default_factory=list)
-    _past: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.empty(0), np.empty(0)))
+    past: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.empty(0), np.empty(0)))
     _wealths: FloatArray = field(default_factory=lambda: np.zeros(2))
     _records: FloatArray = field(default_factory=lambda: np.zeros(2))
     _normal: Held | None = None
@@ -102,14 +103,14 @@ class BettingTest:
         self.samples += size
         self.log_wealth = float(wealth[-1])
         self.path.append(wealth)
-        self._past = (np.append(self._past[0], first), np.append(self._past[1], second))
+        self.past = (np.append(self.past[0], first), np.append(self.past[1], second))
         if self.crossed is None:
             self._revise()
         return self.crossed is not None
 
     def replace_past(self, first: FloatArray, second: FloatArray) -> None:
         """New scores for past draws, after the statistic was changed; wealth is kept."""
-        self._past = (first, second)
+        self.past = (first, second)
         self._revise()
 
     @property
@@ -120,7 +121,7 @@ class BettingTest:
         return None if held is None else held.guess
 
     def _revise(self) -> None:
-        first, second = self._past
+        first, second = self.past
         if min(first.size, second.size) < 2:
             return
         gap = 0.03 if first.size < _LATE else 0.01

@@ -63,7 +63,9 @@ class Verdict:
         body = codec.load_document(_FORMAT, text)
         codec.expect_keys("verdict", body, {"word", "claim", "evidence", "reason", "explanation"})
         if body["word"] not in Word.__members__:
-            raise ValueError(f"`word` must be one of {list(Word.__members__)}, got {body['word']!r}.")
+            raise ValueError(
+                f"`word` must be one of {list(Word.__members__)}, got {body['word']!r}."
+            )
         return cls(
             word=Word[body["word"]],
             claim=Claim.from_json(json.dumps(body["claim"])),
