@@ -25,7 +25,8 @@ Profile = Callable[[float], float]
 
 # Smaller δ are not followed by a profile's lines: no audit of a few million draws could see them.
 DEEPEST_DELTA = 1e-6
-_NODES = 12
+_NODES = 14
+_CROWDING = 1.4  # nodes are denser near ε = 0, where most of the mass is
 _LARGEST_EPSILON = 60.0
 # Relative slack for the rounding of w and v themselves.
 _ROUNDING = 1e-14
@@ -106,6 +107,7 @@ def from_profile(profile: Profile, largest_epsilon: float | None = None) -> Curv
         largest_epsilon = 0.0625
         while profile(largest_epsilon) > DEEPEST_DELTA and largest_epsilon < _LARGEST_EPSILON:
             largest_epsilon *= 1.5
-    epsilons = np.linspace(0.0, max(min(largest_epsilon, _LARGEST_EPSILON), 1e-9), _NODES)
+    largest_epsilon = max(min(largest_epsilon, _LARGEST_EPSILON), 1e-9)
+    epsilons = largest_epsilon * np.linspace(0.0, 1.0, _NODES) ** _CROWDING
     deltas = np.array([float(profile(float(epsilon))) for epsilon in epsilons])
     return Curve.of(epsilons, deltas)

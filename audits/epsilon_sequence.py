@@ -112,15 +112,15 @@ def _two_cells(p: FloatArray, q: FloatArray, e: FloatArray, delta: float) -> Flo
     """
     violated = p > e * q + delta
     largest = np.maximum((1.0 - delta) / e, 1e-300)
-    low, high = np.minimum(q, largest), np.minimum((p - delta) / e, largest)
-    high = np.maximum(high, low)
+    low = np.maximum(np.minimum(q, largest), 1e-15)
+    high = np.maximum(np.minimum((p - delta) / e, largest), low)
     for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
+        middle = np.sqrt(low * high)
         p0 = np.clip(e * middle + delta, 1e-15, 1.0 - 1e-15)
         q0 = np.clip(middle, 1e-15, 1.0 - 1e-15)
         slope = e * ((1.0 - p) / (1.0 - p0) - p / p0) + (1.0 - q) / (1.0 - q0) - q / q0
         low, high = np.where(slope < 0.0, middle, low), np.where(slope < 0.0, high, middle)
-    q0 = np.clip(0.5 * (low + high), 1e-15, 1.0 - 1e-15)
+    q0 = np.clip(np.sqrt(low * high), 1e-15, 1.0 - 1e-15)
     p0 = np.clip(e * q0 + delta, 1e-15, 1.0 - 1e-15)
     constant_first, constant_second = (1.0 - p) / (1.0 - p0), q / q0
     w, v = 1.0 / (e + delta), e / (e + delta)

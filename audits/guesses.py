@@ -19,6 +19,7 @@ _TAIL = 5.2
 _SPACING = 0.3
 _MOST_CELLS = 96
 _CLIP = 6.0
+_PRIOR_DRAWS = 20.0
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -48,10 +49,14 @@ def as_scores(values: object) -> FloatArray:
     return np.where(np.isnan(scores), np.inf, scores)
 
 
-def normal_guess(first: FloatArray, second: FloatArray) -> Guess | None:
-    """Normal laws fitted to past scores, `None` where that makes no sense (few values, atoms)."""
+def normal_guess(first: FloatArray, second: FloatArray, prior: float) -> Guess | None:
+    """Normal laws fitted to past scores, `None` where that makes no sense (few values, atoms).
+
+    The distance of the means in standard deviations is shrunk towards `prior`, which counts as
+    `_PRIOR_DRAWS` draws.
+    """
     with np.errstate(all="ignore"):
-        guess = _fit_normal(first, second)
+        guess = _fit_normal(first, second, prior)
     if guess is None or not all(
         np.isfinite(a).all() for a in (guess.edges, guess.first, guess.second)
     ):
@@ -59,7 +64,7 @@ def normal_guess(first: FloatArray, second: FloatArray) -> Guess | None:
     return guess if (np.diff(guess.edges) > 0.0).all() else None
 
 
-def _fit_normal(first: FloatArray, second: FloatArray) -> Guess | None:
+def _fit_normal(first: FloatArray, second: FloatArray, prior: float) -> Guess | None:
     pooled = np.concatenate([first, second])
     low, middle, high = np.quantile(pooled, (0.25, 0.5, 0.75), method="nearest")
     spread = float(high - low)
@@ -76,6 +81,11 @@ def _fit_normal(first: FloatArray, second: FloatArray) -> Guess | None:
     pooled_variance = 0.5 * (variances[0] + variances[1])
     if not pooled_variance > 1e-24 * max(means[0] ** 2, means[1] ** 2, 1e-280):
         return None
+    weight = _PRIOR_DRAWS / (_PRIOR_DRAWS + first.size)
+    deviation = math.sqrt(pooled_variance)
+    move = 0.5 * weight * (abs(means[0] - means[1]) - prior * deviation)
+    move = math.copysign(move, (means[0] - means[1]) * move) if move else 0.0
+    means = means[0] - move, means[1] + move
     # The log ratio of the two deviations, shrunk: its standard error is about √(1/n).
     count = min(first.size, second.size)
     log_ratio = 0.5 * math.log(max(variances[0], 1e-300) / max(variances[1], 1e-300))

@@ -26,12 +26,14 @@ from audits.guesses import Guess, histogram_guess, normal_guess
 
 FloatArray = NDArray[np.float64]
 
-_LOG_SHARES = np.log([0.94, 0.06])
-_WARM_UP = 8
+_LOG_SHARES = np.log([0.97, 0.03])
+_WARM_UP = 6
 # The histogram takes over the first bettor's stakes when it is ahead by this many nats.
-_LEAD = 0.5
+_LEAD = 1.5
 # Blocks grow by this fraction of the draws so far: fewer and dearer looks early, finer ones late.
 _EARLY_GROWTH, _LATE_GROWTH, _LATE = 0.3, 0.1, 2000
+# Before there are draws to speak of, the normal fit leans towards noise too small by this factor.
+_TYPICAL_FLAW = 1.4
 _HISTOGRAM_DRAWS = 50_000
 
 
@@ -74,8 +76,12 @@ class BettingTest:
     past: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.empty(0), np.empty(0)))
     _wealths: FloatArray = field(default_factory=lambda: np.zeros(2))
     _records: FloatArray = field(default_factory=lambda: np.zeros(2))
+    _prior: float = field(init=False)
     _normal: Held | None = None
     _histogram: Held | None = None
+
+    def __post_init__(self) -> None:
+        self._prior = _TYPICAL_FLAW * self.curve.gaussian_scale()
 
     def next_block(self) -> int:
         """How many pairs to draw before the bets are revised; depends on `samples` only."""
@@ -91,7 +97,7 @@ class BettingTest:
             np.zeros(size) if held is None else held.log_factors(first, second)
             for held in (self._normal, self._histogram)
         )
-        follow = self._records[1] > self._records[0] + _LEAD or self._normal is None
+        follow = self._follows_histogram()
         steps = np.stack([by_histogram if follow else by_normal, by_histogram])
         paths = self._wealths[:, None] + np.cumsum(steps, axis=1)
         wealth = np.logaddexp(*(_LOG_SHARES[:, None] + paths))
@@ -116,9 +122,12 @@ class BettingTest:
     @property
     def guess(self) -> Guess | None:
         """The guess that the first bettor follows now."""
-        follow = self._records[1] > self._records[0] + _LEAD or self._normal is None
-        held = self._histogram if follow else self._normal
+        held = self._histogram if self._follows_histogram() else self._normal
         return None if held is None else held.guess
+
+    def _follows_histogram(self) -> bool:
+        ahead = self._records[1] > max(self._records[0], 0.0) + _LEAD
+        return bool(ahead or self._normal is None)
 
     def _revise(self) -> None:
         first, second = self.past
@@ -127,7 +136,7 @@ class BettingTest:
         gap = 0.03 if first.size < _LATE else 0.01
         recent = slice(-_HISTOGRAM_DRAWS, None)
         self._histogram = self._hold(histogram_guess(first[recent], second[recent]), gap)
-        normal = None if _has_atoms(first, second) else normal_guess(first, second)
+        normal = None if _has_atoms(first, second) else normal_guess(first, second, self._prior)
         self._normal = None if normal is None else self._hold(normal, gap)
 
     def _hold(self, guess: Guess, gap: float) -> Held:
