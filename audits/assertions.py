@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from audits.audit import audit
+from audits.auditor import audit
 from audits.claim import Claim
 from audits.execute import Mechanism
-from audits.hunt import hunt
+from audits.hunting import hunt
 from audits.verdict import Verdict, Word
 
 
@@ -37,8 +37,8 @@ def assert_private(
     """Raises an `AssertionError` that explains itself if the claim is refuted.
 
     A correct mechanism fails the test with probability at most 1 − confidence, one in a million by
-    default. The seed is fixed unless an `rng` is given, so that the test does not flicker. Returning
-    is no proof of privacy: it says that this many draws did not contradict the claim.
+    default. The seed is fixed unless an `rng` is given, so that the test does not flicker.
+    Returning is no proof of privacy: it says that this many draws did not contradict the claim.
 
     Args:
       mechanism: `(data, rng, n) -> n independent outputs`; see `audits.repeat`.

@@ -37,11 +37,12 @@ from audits.curve import Curve
 
 FloatArray = NDArray[np.float64]
 
-_MOST_STEPS = 40
-_CENTRING = 0.15
+_MOST_STEPS = 60
+_CENTRING = 0.1
+_INWARDS, _FIRST_GAP = 0.1, 0.1
 _TO_BOUNDARY = 0.95
 # Cells that the guess calls impossible keep this much, or the problem would be singular.
-_LEAST_MASS = 1e-12
+_LEAST_MASS = 1e-9
 _LEAST_SLACK = 1e-13
 
 
@@ -81,64 +82,110 @@ def _factors(
     first: FloatArray, second: FloatArray, curve: Curve, gap: float
 ) -> tuple[FloatArray, FloatArray]:
     """2α/Z and 2β/Z per cell, for cells in decreasing order of first/second."""
-    w, v = curve.w, curve.v
-    size, lines = first.size - 1, w.size
-    nothing = np.ones(first.size), np.ones(first.size)
-    if size == 0:
-        return nothing
-    own = np.outer(np.cumsum(first)[:-1], w) + np.outer(np.cumsum(second[::-1])[-2::-1], v)
-    if own.max() <= 1.0:  # The guess itself abides by the claim: there is nothing to bet on.
-        return nothing
+    best = np.ones(first.size), np.ones(first.size)
+    point = _start(first, second, curve)
+    if point is None:
+        return best
+    best_growth = 0.0
     p, q = 0.5 * first, 0.5 * second
-    # F and G with their fixed ends; a pair of equal laws satisfies every claim.
-    inside, outside = np.zeros(size + 2), np.zeros(size + 2)
-    np.cumsum(p + q, out=inside[1:])
-    inside[-1] = 1.0
-    np.subtract(1.0, inside, out=outside)
-    step_f, step_g = np.zeros(size + 2), np.zeros(size + 2)
-    slack = 1.0 - np.outer(inside[1:-1], w) - np.outer(outside[1:-1], v)
-    slack = np.maximum(slack, _LEAST_SLACK)
-    multiplier = 1e-2 / slack
-    squares = np.stack([w * w, w * v, v * v], axis=1)
-    bands, gradient = np.zeros((3, 2 * size)), np.empty(2 * size)
     for _ in range(_MOST_STEPS):
-        p0, q0 = inside[1:] - inside[:-1], outside[:-1] - outside[1:]
-        ratio_p, ratio_q = p / p0, q / q0
-        complementarity = float((multiplier * slack).sum())
-        divergence = 2.0 * float(p @ np.log(2.0 * ratio_p) + q @ np.log(2.0 * ratio_q))
-        if complementarity < 0.5 * gap * abs(divergence) or complementarity < 1e-9:
+        factors = _from_multipliers(point.multiplier, *point.laws(), curve)
+        growth = float(first @ np.log(factors[0]) + second @ np.log(factors[1]))
+        if growth > best_growth:
+            best, best_growth = factors, growth
+        # (p⁰, q⁰) abides by the claim, so no bet grows faster than its divergence.
+        if best_growth >= (1.0 - gap) * point.divergence(p, q):
             break
-        pull = (_CENTRING * complementarity / (size * lines)) / slack
+        moved = point.step(p, q, curve)
+        if moved is None:
+            break
+        point = moved
+    return best
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Point:
+    """An iterate: F and G with their fixed ends 0 and 1, the slack of each line, and λ."""
+
+    inside: FloatArray
+    outside: FloatArray
+    slack: FloatArray
+    multiplier: FloatArray
+
+    def laws(self) -> tuple[FloatArray, FloatArray]:
+        """p⁰ and q⁰ per cell."""
+        return self.inside[1:] - self.inside[:-1], self.outside[:-1] - self.outside[1:]
+
+    def divergence(self, p: FloatArray, q: FloatArray) -> float:
+        """The Kullback–Leibler divergences of both guesses from (p⁰, q⁰), added."""
+        p0, q0 = self.laws()
+        return 2.0 * float(p @ np.log(2.0 * p / p0) + q @ np.log(2.0 * q / q0))
+
+    def step(self, p: FloatArray, q: FloatArray, curve: Curve) -> "_Point | None":
+        """One primal-dual Newton step towards the centre, or `None` if there is no progress."""
+        w, v = curve.w, curve.v
+        (p0, q0), slack, multiplier = self.laws(), self.slack, self.multiplier
+        pull = _CENTRING * float((multiplier * slack).mean()) / slack
+        curvature = multiplier / slack
+        ratio_p, ratio_q = p / p0, q / q0
+        size = slack.shape[0]
+        gradient = np.empty(2 * size)
         gradient[0::2] = ratio_p[1:] - ratio_p[:-1] + pull @ w
         gradient[1::2] = ratio_q[:-1] - ratio_q[1:] + pull @ v
-        curvature = multiplier / slack
-        by_line = curvature @ squares
         curve_p, curve_q = ratio_p / p0, ratio_q / q0
-        bands[2, 0::2] = curve_p[:-1] + curve_p[1:] + by_line[:, 0]
-        bands[2, 1::2] = curve_q[:-1] + curve_q[1:] + by_line[:, 2]
-        bands[1, 1::2] = by_line[:, 1]
+        bands = np.zeros((3, 2 * size))
+        bands[2, 0::2] = curve_p[:-1] + curve_p[1:] + curvature @ (w * w)
+        bands[2, 1::2] = curve_q[:-1] + curve_q[1:] + curvature @ (v * v)
+        bands[1, 1::2] = curvature @ (w * v)
         bands[0, 2::2] = -curve_p[1:-1]
         bands[0, 3::2] = -curve_q[1:-1]
-        _, step, failed = lapack.dpbsv(bands, gradient)
+        _, solution, failed = lapack.dpbsv(bands, gradient)
         if failed:
-            break
-        step_f[1:-1], step_g[1:-1] = -step[0::2], -step[1::2]
+            return None
+        step_f, step_g = np.zeros(size + 2), np.zeros(size + 2)
+        step_f[1:-1], step_g[1:-1] = -solution[0::2], -solution[1::2]
         change = np.outer(step_f[1:-1], w) + np.outer(step_g[1:-1], v)
         change_multiplier = pull - multiplier + curvature * change
-        reach = min(
+        primal = min(
             _reach(slack, -change),
-            _reach(multiplier, change_multiplier),
             _reach(p0, step_f[1:] - step_f[:-1]),
             _reach(q0, step_g[:-1] - step_g[1:]),
         )
-        length = min(1.0, _TO_BOUNDARY * reach)
-        if not length > 1e-12:
-            break
-        inside, outside = inside + length * step_f, outside + length * step_g
-        slack = np.maximum(slack - length * change, _LEAST_SLACK)
-        multiplier = multiplier + length * change_multiplier
-    constants = p[-1] / (1.0 - inside[-2]), q[0] / (1.0 - outside[1])
-    return _from_multipliers(multiplier, *constants, curve)
+        primal = min(1.0, _TO_BOUNDARY * primal)
+        dual = min(1.0, _TO_BOUNDARY * _reach(multiplier, change_multiplier))
+        if not (primal > 1e-10 or dual > 1e-10):
+            return None
+        return _Point(
+            self.inside + primal * step_f,
+            self.outside + primal * step_g,
+            np.maximum(slack - primal * change, _LEAST_SLACK),
+            multiplier + dual * change_multiplier,
+        )
+
+
+def _start(first: FloatArray, second: FloatArray, curve: Curve) -> _Point | None:
+    """A point on the way from the guess to a pair of equal laws, which satisfies every claim.
+
+    `None` if the guess itself abides by the claim: there is nothing to bet on.
+    """
+    guess_f = np.concatenate([[0.0], np.cumsum(first)])
+    guess_g = np.concatenate([np.cumsum(second[::-1])[::-1], [0.0]])
+    guess_f[-1] = guess_g[0] = 1.0
+    own = np.outer(guess_f[1:-1], curve.w) + np.outer(guess_g[1:-1], curve.v)
+    if own.size == 0 or own.max() <= 1.0:
+        return None
+    equal_f = 0.5 * (guess_f + 1.0 - guess_g)
+    equal = np.outer(equal_f[1:-1], curve.w) + np.outer(1.0 - equal_f[1:-1], curve.v)
+    violated = own > 1.0
+    share = float(((own - 1.0)[violated] / np.maximum(own - equal, 1e-300)[violated]).max())
+    share = min(1.0, share + _INWARDS * (1.0 - share))
+    slack = np.maximum(1.0 - share * equal - (1.0 - share) * own, _LEAST_SLACK)
+    return _Point(
+        share * equal_f + (1.0 - share) * guess_f,
+        share * (1.0 - equal_f) + (1.0 - share) * guess_g,
+        slack,
+        _FIRST_GAP / slack.size / slack,
+    )
 
 
 def _reach(value: FloatArray, change: FloatArray) -> float:
@@ -148,15 +195,21 @@ def _reach(value: FloatArray, change: FloatArray) -> float:
 
 
 def _from_multipliers(
-    multiplier: FloatArray, constant_first: float, constant_second: float, curve: Curve
+    multiplier: FloatArray, p0: FloatArray, q0: FloatArray, curve: Curve
 ) -> tuple[FloatArray, FloatArray]:
-    """α, β and Z of the module's docstring from λ, a and b; this is where validity is made."""
+    """2α/Z and 2β/Z from λ ≥ 0; this is where validity is made.
+
+    The constants a and b are those of the stationarity condition Σ p⁰·α = Σ p = 1/2.
+    """
     multiplier = np.maximum(multiplier, 0.0)
-    rises = np.append(np.cumsum((multiplier @ curve.w)[::-1])[::-1], 0.0)
-    falls = np.append(0.0, np.cumsum(multiplier @ curve.v))
+    rises, falls = np.zeros(p0.size), np.zeros(p0.size)
+    rises[:-1] = np.cumsum((multiplier @ curve.w)[::-1])[::-1]
+    np.cumsum(multiplier @ curve.v, out=falls[1:])
+    constant_first = max(1e-9, 0.5 - float(p0 @ rises))
+    constant_second = max(1e-9, 0.5 - float(q0 @ falls))
     total = constant_first + constant_second + float(multiplier.sum())
     alpha = 2.0 * (constant_first + rises) / total
     beta = 2.0 * (constant_second + falls) / total
-    if not (np.isfinite(alpha).all() and np.isfinite(beta).all() and alpha.min() > 0 < beta.min()):
+    if not (np.isfinite(alpha).all() and np.isfinite(beta).all()):
         return np.ones_like(alpha), np.ones_like(beta)
     return alpha, beta

@@ -41,8 +41,9 @@ class TabulatedProfile:
 class Claim:
     """A privacy claim; give exactly one of `event`, `profile`, `mu`, `rho`, `epsilon`.
 
-    An event, a profile or μ is a whole curve of (ε, δ), and a false one is refuted with few draws. A
-    single (ε, δ) is a weak claim: it allows so much that a test needs many draws to contradict it.
+    An event, a profile or μ is a whole curve of (ε, δ), and a false one is refuted with few draws.
+    A single (ε, δ) is a weak claim: it allows so much that a test needs many draws to contradict
+    it.
 
     Attributes:
       event: What is said to be released, as a `DpEvent`.

@@ -1,15 +1,16 @@
 r"""The claimed privacy curve in the form that the bets need.
 
 A claim with profile δ(·), both directions, says of every pair of neighbours (P, Q), every event S
-and every ε ≥ 0 that P(S) ≤ e^ε·Q(S) + δ(ε), and the same with P and Q exchanged. Both are of the form
+and every ε ≥ 0 that P(S) ≤ e^ε·Q(S) + δ(ε), and the same with P and Q exchanged. Both are of the
+form
 
     w·P(S) + v·Q(Sᶜ) ≤ 1     with     w = 1/(e^ε + δ), v = e^ε/(e^ε + δ)   or w, v exchanged:
 
-add e^ε·Q(Sᶜ) = e^ε − e^ε·Q(S) to both sides and divide; the second form is the first one of (Q, P, Sᶜ).
-Geometrically, these are lines that support the region of error rates which the claim allows. A finite
-set of lines describes a larger region, and so does a larger δ: a true claim stays inside whatever is
-dropped or rounded upwards here. That is why the lines come from δ *upper* bounds and why their
-number only matters for power.
+add e^ε·Q(Sᶜ) = e^ε − e^ε·Q(S) to both sides and divide; the second form is the first one of (Q, P,
+Sᶜ). Geometrically, these are lines that support the region of error rates which the claim allows.
+A finite set of lines describes a larger region, and so does a larger δ: a true claim stays inside
+whatever is dropped or rounded upwards here. That is why the lines come from δ *upper* bounds and
+why their number only matters for power.
 """
 
 import math
@@ -73,26 +74,27 @@ class Curve:
         return np.maximum(0.0, errors)
 
     def gaussian_scale(self) -> float:
-        """The μ of the Gaussian curve that touches this one from below at its best point.
+        """The μ of a Gaussian mechanism about as leaky as the claim allows.
 
-        Only used to size the reference violation that an audit should be able to see.
+        It has the claimed total variation δ(0), or for a single (ε, δ) that point of its curve.
+        Only used to lean first guesses on and to size the violation that an audit should be able
+        to see.
         """
-        scales = [
-            _gaussian_mu(epsilon, delta)
-            for epsilon, delta in zip(self.epsilons, self.deltas, strict=True)
-        ]
-        return max(min(scales), 1e-3)
+        epsilon, delta = float(self.epsilons[0]), float(self.deltas[0])
+        if delta == 0.0:
+            epsilon, delta = 0.0, math.tanh(0.5 * epsilon)
+        return _gaussian_mu(epsilon, delta)
 
 
 def _gaussian_mu(epsilon: float, delta: float) -> float:
-    """The largest μ whose Gaussian δ(ε) stays below `delta`, to 1%; at least 1e-3."""
+    """The largest μ whose Gaussian δ(ε) stays below `delta`, to 1%, in [1e-3, 50]."""
     low, high = 1e-3, 50.0
     while high / low > 1.01:
         middle = math.sqrt(low * high)
         a = epsilon / middle - 0.5 * middle
-        log_second = epsilon + float(special.log_ndtr(-a - middle))
-        value = float(special.ndtr(-a)) - (math.exp(log_second) if log_second < 700.0 else math.inf)
-        low, high = (middle, high) if value <= max(delta, 1e-12) else (low, middle)
+        second = epsilon + float(special.log_ndtr(-a - middle))
+        value = float(special.ndtr(-a)) - math.exp(min(second, 0.0))
+        low, high = (middle, high) if value <= delta else (low, middle)
     return low
 
 

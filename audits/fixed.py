@@ -1,7 +1,7 @@
 """Bounds of ε from a sample of fixed size.
 
-They hold for one look at a sample whose size was fixed beforehand. To look as often as you like, use
-`audits.estimate_epsilon`.
+They hold for one look at a sample whose size was fixed beforehand. To look as often as you like,
+use `audits.estimate_epsilon`.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Guesses of the two laws on cells of the score's line, made from past draws only.
 
 A guess steers the next bet; a bad one costs power, never validity (see `audits.bets`). There are
-two kinds. The *normal* guess fits a normal law to each side: it needs few draws and extrapolates into
-tails that no draw has reached. The *histogram* guess counts: it sees atoms, gaps and any shape, and
-needs more draws.
+two kinds. The *normal* guess fits a normal law to each side: it needs few draws and extrapolates
+into tails that no draw has reached. The *histogram* guess counts: it sees atoms, gaps and any
+shape, and needs more draws.
 """
 
 import math
@@ -57,9 +57,9 @@ def normal_guess(first: FloatArray, second: FloatArray, prior: float) -> Guess |
     """
     with np.errstate(all="ignore"):
         guess = _fit_normal(first, second, prior)
-    if guess is None or not all(
-        np.isfinite(a).all() for a in (guess.edges, guess.first, guess.second)
-    ):
+    if guess is None:
+        return None
+    if not all(np.isfinite(a).all() for a in (guess.edges, guess.first, guess.second)):
         return None
     return guess if (np.diff(guess.edges) > 0.0).all() else None
 

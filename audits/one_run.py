@@ -1,9 +1,10 @@
 r"""One-run canary audit: many canaries, one training.
 
-Each of m canaries is included by a fair coin. After one run the auditor scores every canary from what
-was released, guesses "in" for the highest scores and "out" for the lowest, and abstains on the rest. The
-coins are independent of each other, so one run gives many trials; the trials are not independent
-given the release, which is why the ordinary binomial test is wrong and these two are needed.
+Each of m canaries is included by a fair coin. After one run the auditor scores every canary from
+what was released, guesses "in" for the highest scores and "out" for the lowest, and abstains on
+the rest. The coins are independent of each other, so one run gives many trials; the trials are not
+independent given the release, which is why the ordinary binomial test is wrong and these two are
+needed.
 
 * (ε, δ): Steinke, Nasr, Jagielski 2023, Theorem 5.2: the number of right guesses among r is
   stochastically dominated by Binomial(r, e^ε/(1+e^ε)), up to a term in m·δ.
@@ -67,7 +68,7 @@ def point_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
     """The p-value of (ε, δ)-DP (Steinke et al. 2023, Theorem 5.2).
 
     >>> round(point_p_value(Guesses(100, 100, 90), 1.0, 0.0), 6)
-    5.7e-05
+    2.7e-05
     """
     m, r, v = guesses.canaries, guesses.made, guesses.right
     success = 1.0 / (1.0 + math.exp(-epsilon))
@@ -81,10 +82,7 @@ def point_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
 
 def curve_p_value(guesses: Guesses, curve: Curve) -> float:
     """The p-value of a trade-off curve (Mahloujifar et al. 2024, Algorithm 3), by bisection."""
-    if _consistent(guesses, curve, 1.0):
-        low, high = _SMALLEST_LOG_P, 0.0
-    else:
-        low, high = _SMALLEST_LOG_P, 0.0
+    low, high = _SMALLEST_LOG_P, 0.0
     if not _consistent(guesses, curve, math.exp(low)):
         return math.exp(low)
     # The largest τ at which so many right guesses are still consistent with the claim.

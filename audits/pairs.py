@@ -44,9 +44,9 @@ def candidate_pairs(
     """Pairs of arrays (records, dimension) on which mechanisms tend to give themselves away.
 
     The others: at zero, at the extremes ±bound, all but one coordinate, duplicates, tiny values, an
-    outlier among them. The record that differs: an extreme, an outlier far beyond the bound, zero, a
-    duplicate, NaN. Under ADD_OR_REMOVE_ONE it is there or not; under REPLACE_ONE it is one value or
-    the other; under REPLACE_SPECIAL it is there or zero.
+    outlier among them. The record that differs: an extreme, an outlier far beyond the bound, zero,
+    a duplicate, NaN. Under ADD_OR_REMOVE_ONE it is there or not; under REPLACE_ONE it is one value
+    or the other; under REPLACE_SPECIAL it is there or zero.
 
     Args:
       relation: Which data sets are neighbours.

@@ -1,9 +1,10 @@
 r"""The sequential test of a claimed curve: wealth that a true claim keeps small at all times.
 
-Two bettors start with shares of one unit of wealth and bet on every pair of draws. Before each block
-of draws both choose cells, their order and stakes from the draws of earlier blocks; by
-`audits.bets` each factor then has mean at most 1 given the past if the claim is true. Hence the wealth
-W_t of the two together is a non-negative supermartingale with W_0 = 1, and by Ville's inequality
+Two bettors start with shares of one unit of wealth and bet on every pair of draws. Before each
+block of draws both choose cells, their order and stakes from the draws of earlier blocks; by
+`audits.bets` each factor then has mean at most 1 given the past if the claim is true. Hence the
+wealth W_t of the two together is a non-negative supermartingale with W_0 = 1, and by Ville's
+inequality
 
     P(sup_t W_t ≥ 1/α) ≤ α:
 

@@ -1,8 +1,8 @@
 """What is measured on a mechanism's outputs: any function from outputs to numbers will do.
 
 An audit is valid for every statistic that does not depend on the draws it is tested on. A statistic
-takes a batch of outputs and returns one number for each. Those here are small named objects, so that
-a verdict can say what was looked at and a worker process can be sent one.
+takes a batch of outputs and returns one number for each. Those here are small named objects, so
+that a verdict can say what was looked at and a worker process can be sent one.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def _repeated(matrix: FloatArray) -> FloatArray:
 
 
 def _trailing_zero_bits(matrix: FloatArray) -> FloatArray:
-    """Zero bits at the end of the significand of the first coordinate: rounding, grids, exact sums."""
+    """Zero bits at the end of the first coordinate's significand: rounding, grids."""
     bits = np.ascontiguousarray(matrix[:, 0]).view(np.uint64) & np.uint64((1 << 52) - 1)
     lowest = bits & (~bits + np.uint64(1))
     return np.where(bits == 0, 52.0, np.log2(np.maximum(lowest, 1).astype(np.float64)))
@@ -131,7 +131,8 @@ class LikelihoodRatio:
 
     def __call__(self, outputs: Any) -> FloatArray:
         """The log likelihood ratio of each output."""
-        return np.asarray(self.log_first(outputs)) - np.asarray(self.log_second(outputs))
+        ratio: FloatArray = np.asarray(self.log_first(outputs)) - self.log_second(outputs)
+        return ratio
 
     def __str__(self) -> str:
         return "the likelihood ratio"
@@ -193,9 +194,8 @@ class LinearScore:
 
 def name_of(statistic: Any) -> str:
     """What a verdict calls the statistic."""
-    if type(statistic).__str__ is not object.__str__:
-        return str(statistic)
-    return str(getattr(statistic, "__name__", type(statistic).__name__))
+    named = getattr(statistic, "__name__", None)
+    return str(statistic) if named is None else str(named)
 
 
 def scores_of(statistic: Statistic, outputs: Any) -> FloatArray:

@@ -85,8 +85,8 @@ def _sentences(verdict: Verdict) -> list[str]:
     sentences = []
     if verdict.word is Word.REFUTED:
         sentences.append(
-            f"REFUTED: the claim of {claim.describe()} is false, or an event of probability at most "
-            f"{1 - evidence.confidence:.2g} has happened ({evidence.method}, {sample})."
+            f"REFUTED: the claim of {claim.describe()} is false, or an event of probability at "
+            f"most {1 - evidence.confidence:.2g} has happened ({evidence.method}, {sample})."
         )
     elif verdict.word is Word.NOT_REFUTED:
         sentences.append(

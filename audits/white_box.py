@@ -1,17 +1,18 @@
 r"""White-box audit of Gaussian noise: with the noise itself in view, few draws are enough.
 
-The claim is that each noise draw z (divided by the claimed standard deviation) is normal with mean 0
-and standard deviation at least 1. For r < 1 the likelihood ratio
+The claim is that each noise draw z (divided by the claimed standard deviation) is normal with mean
+0 and standard deviation at least 1. For r < 1 the likelihood ratio
 
     L_r(z) = (1/r)·exp(−(z²/2)·(1/r² − 1))
 
-of N(0, r²) against N(0, 1) has mean 1 under N(0, 1), and, being decreasing in |z|, mean at most 1 under
-N(m, s²) for every m and every s ≥ 1 (|z| is then stochastically larger). So the product of L_r over
-draws is a supermartingale under the claim, and so is a mixture over r. It is refuted when the
-mixture reaches 1/α (Ville). Too much noise is never refuted: it costs utility, not privacy.
+of N(0, r²) against N(0, 1) has mean 1 under N(0, 1), and, being decreasing in |z|, mean at most 1
+under N(m, s²) for every m and every s ≥ 1 (|z| is then stochastically larger). So the product of
+L_r over draws is a supermartingale under the claim, and so is a mixture over r. It is refuted when
+the mixture reaches 1/α (Ville). Too much noise is never refuted: it costs utility, not privacy.
 
-For a mechanism whose densities are known, use `audits.statistics.LikelihoodRatio` as the statistic of
-`audits.audit`: that is the best black-box statistic, and assumes nothing if the densities are wrong.
+For a mechanism whose densities are known, use `audits.statistics.LikelihoodRatio` as the statistic
+of `audits.audit`: that is the best black-box statistic, and assumes nothing if the densities are
+wrong.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Small mechanisms with the mistakes that people make, each beside its repaired twin.
 
-Data are arrays (records, dimension); outputs are n draws. C = 1 throughout. The claim is true of the
-twin and false of the flawed one.
+Data are arrays (records, dimension); outputs are n draws. C = 1 throughout. The claim is true of
+the twin and false of the flawed one.
 """
 
 from collections.abc import Callable, Mapping

@@ -19,8 +19,7 @@ from audits.guesses import Guess, normal_cells
 from audits.pairs import Pair
 from audits.progress import Progress
 from audits.sequential import BettingTest, log_threshold
-from audits.statistics import Itself, LinearScore, Statistic, Summary, as_matrix
-from audits.statistics import name_of, scores_of
+from audits.statistics import Itself, LinearScore, Statistic, Summary, as_matrix, name_of, scores_of
 from audits.verdict import Verdict, Word
 
 FloatArray = NDArray[np.float64]
@@ -29,7 +28,7 @@ DEFAULT_SAMPLES = 100_000
 _DEFAULT_DELTA = 1e-5
 _PATH_POINTS = 240
 # An audit that could not see twice the claimed privacy loss does not count as one.
-_REFERENCE = 2.0
+_REFERENCE, _LEAST_REFERENCE = 2.0, 0.1
 
 
 def audit(
@@ -49,8 +48,8 @@ def audit(
     """Draws from a mechanism on two neighbouring data sets until the claim is refuted, or enough.
 
     The test is sequential (`audits.sequential`): it stops at the first moment at which the claim
-    stands refuted, and a true claim is refuted with probability at most 1 − confidence, however long
-    one looks. The claim is tested as a whole curve in both directions.
+    stands refuted, and a true claim is refuted with probability at most 1 − confidence, however
+    long one looks. The claim is tested as a whole curve in both directions.
 
     Args:
       mechanism: `(data, rng, n) -> n independent outputs`; see `audits.repeat`.
@@ -200,7 +199,8 @@ class Run:
 class Learner:
     """Learns a linear score from the first half of the past whenever the past has doubled.
 
-    The second half is scored anew, so that the next guess is not flattered by its own training data.
+    The second half is scored anew, so that the next guess is not flattered by its own training
+    data.
     """
 
     statistic: Statistic | None = None
@@ -247,15 +247,15 @@ def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
     if run.test.samples < needed:
         size = f"about {needed:,.0f}" if math.isfinite(needed) else "no number of"
         return Word.INCONCLUSIVE, (
-            f"Even a Gaussian mechanism with twice the claimed privacy loss would need {size} draws "
-            f"per side to be noticed. {weak}".strip()
+            "Even a Gaussian mechanism with twice the claimed privacy loss would need "
+            f"{size} draws per side to be noticed. {weak}".strip()
         )
     return Word.NOT_REFUTED, weak
 
 
 def draws_needed(curve: Curve, confidence: float) -> float:
     """Draws per side that convict, on average, a Gaussian mechanism with twice the claimed loss."""
-    scale = _REFERENCE * curve.gaussian_scale()
+    scale = max(_REFERENCE * curve.gaussian_scale(), _LEAST_REFERENCE)
     edges = np.linspace(-0.5 * scale - 5.0, 0.5 * scale + 5.0, 48)
     guess = Guess(edges, normal_cells(edges - 0.5 * scale), normal_cells(edges + 0.5 * scale))
     growth = best_bet(guess.first, guess.second, curve, gap=0.05).growth

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountants import _validate
-from audits.audit import DEFAULT_SAMPLES, audit
+from audits.auditor import DEFAULT_SAMPLES, audit
 from audits.bets import best_bet
 from audits.claim import Claim
 from audits.curve import Curve
@@ -69,8 +69,9 @@ def hunt(
 ) -> Verdict:
     """Searches for evidence against a claim with no hint where to look.
 
-    Data sets are arrays (records, dimension) unless `pairs` are given. A pair on which the mechanism
-    raises an exception is passed over; if it raises on all, the first exception is raised.
+    Data sets are arrays (records, dimension) unless `pairs` are given. A pair on which the
+    mechanism raises an exception is passed over; if it raises on all, the first exception is
+    raised.
 
     Args:
       mechanism: `(data, rng, n) -> n independent outputs`.
@@ -191,7 +192,7 @@ class _Explorer:
         return Sampler(self.mechanism, (pair.first, pair.second), seed).draw(draws)
 
     def _growth(self, statistic: Statistic, outputs: tuple[Any, Any]) -> float:
-        """The growth of a bet chosen on one half, per pair of draws of the other; a lower estimate."""
+        """The growth of a bet chosen on one half, measured on the other; a low estimate."""
         first, second = (scores_of(statistic, batch) for batch in outputs)
         half = first.size // 2
         guesses: list[Guess | None] = [
@@ -207,7 +208,7 @@ class _Explorer:
             factors = factors + bet.log_second[guess.cell(second[half:])]
             error = float(factors.std()) / np.sqrt(factors.size)
             growths.append(float(factors.mean()) - 0.5 * error)
-        return max(growths)
+        return float(max(growths))
 
 
 def _usual_statistics(outputs: tuple[Any, Any]) -> list[Statistic]:
