@@ -87,21 +87,21 @@ def _choose(guess: Guess, delta: float) -> _Stakes:
     # Direction 0: S = the first k cells and (P, Q). Direction 1: its complement and (Q, P).
     p = np.maximum(np.stack([first, 1.0 - second]), 1e-15)
     q = np.maximum(np.stack([second, 1.0 - first]), 1e-15)
-    e = np.exp(GRID)[:, None, None]
-    signal = p[None] - e * q[None] - delta
-    noise = np.sqrt(p[None] + e * e * q[None])
-    # Full stakes are bounded by e^-ε, hence the second way to run out of growth.
-    rate = np.where(signal > 0.0, np.minimum(signal / noise, 1.0) * signal / noise, -1.0)
-    rate = np.where(signal > 0.0, np.minimum(rate, signal / e), signal)
-    best = rate.reshape(GRID.size, -1).argmax(axis=1)
-    direction, last = np.divmod(best, max(first.size, 1))
-    chosen_p, chosen_q = (
-        np.clip(law[direction, last], 1e-12, 1.0 - 1e-12) if first.size else np.full(GRID.size, 0.5)
-        for law in (p, q)
-    )
-    log_factors = _two_cells(chosen_p, chosen_q, np.exp(GRID), delta)
-    swapped = direction.astype(bool)
-    return _Stakes(guess, rank, last.astype(np.intp), swapped, log_factors)
+    # Beyond the largest log ratio nothing contradicts the guess: no event, no bet.
+    used = int(np.searchsorted(GRID, np.log((p / q).max()))) if first.size else 0
+    last, swapped = np.zeros(GRID.size, dtype=np.intp), np.zeros(GRID.size, dtype=bool)
+    log_factors = np.zeros((4, GRID.size))
+    if used:
+        e = np.exp(GRID[:used])[:, None, None]
+        signal = p[None] - e * q[None] - delta
+        variance = p[None] + e * e * q[None]
+        # Kelly's growth signal²/variance, or full stakes e^-ε if those are smaller.
+        rate = np.where(signal > 0.0, signal * np.minimum(signal / variance, 1.0 / e), signal)
+        direction, chosen = np.divmod(rate.reshape(used, -1).argmax(axis=1), first.size)
+        masses = (np.clip(law[direction, chosen], 1e-12, 1.0 - 1e-12) for law in (p, q))
+        log_factors[:, :used] = _two_cells(*masses, np.exp(GRID[:used]), delta)
+        last[:used], swapped[:used] = chosen, direction.astype(bool)
+    return _Stakes(guess, rank, last, swapped, log_factors)
 
 
 def _two_cells(p: FloatArray, q: FloatArray, e: FloatArray, delta: float) -> FloatArray:

@@ -34,7 +34,7 @@ _LEAD = 1.5
 # Blocks grow by this fraction of the draws so far: fewer and dearer looks early, finer ones late.
 _EARLY_GROWTH, _LATE_GROWTH, _LATE = 0.3, 0.1, 2000
 # Before there are draws to speak of, the normal fit leans towards noise too small by this factor.
-_TYPICAL_FLAW = 1.4
+_TYPICAL_FLAW, _LARGEST_PRIOR = 1.4, 5.0
 _HISTOGRAM_DRAWS = 50_000
 
 
@@ -82,7 +82,7 @@ class BettingTest:
     _histogram: Held | None = None
 
     def __post_init__(self) -> None:
-        self._prior = _TYPICAL_FLAW * self.curve.gaussian_scale()
+        self._prior = min(_LARGEST_PRIOR, _TYPICAL_FLAW * self.curve.gaussian_scale())
 
     def next_block(self) -> int:
         """How many pairs to draw before the bets are revised; depends on `samples` only."""

@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from importlib.metadata import version
@@ -49,30 +50,36 @@ def one_true(name: str, confidence: float, draws: int, seeds: list[int]) -> list
     ]
 
 
-def false_alarms(pool: ProcessPoolExecutor, runs: int) -> dict[str, Any]:
-    """Audits of true claims at 95%, each looked at after every draw, stopped when it pleases."""
-    table = {}
-    for name in TRUE:
-        start = time.perf_counter()
-        batches = [list(range(i, min(runs, i + 100))) for i in range(0, runs, 100)]
-        found = [
-            alarm
-            for batch in pool.map(partial(one_true, name, 0.95, 200), batches)
-            for alarm in batch
-        ]
-        alarms = sum(found)
-        p_value = stats.binomtest(alarms, len(found), 0.05, alternative="greater").pvalue
-        table[name] = {
-            "runs": len(found),
-            "alarms": alarms,
-            "rate": alarms / len(found),
-            "p_value_of_more_than_5_percent": p_value,
-            "ok": bool(p_value > 1e-6),
-            "draws_per_side": 200,
-            "seconds": round(time.perf_counter() - start, 1),
+def false_alarms(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
+    """Audits of true claims at 95%, looked at after every draw and stopped when it pleases.
+
+    Rounds of 1,000 runs of each mechanism, with the figures so far after each round.
+    """
+    alarms, done = dict.fromkeys(TRUE, 0), 0
+    while done < runs:
+        size = min(1000, runs - done)
+        for name in TRUE:
+            batches = [
+                list(range(i, min(done + size, i + 50))) for i in range(done, done + size, 50)
+            ]
+            found = pool.map(partial(one_true, name, 0.95, 200), batches)
+            alarms[name] += sum(sum(batch) for batch in found)
+        done += size
+        p_values = {
+            name: float(stats.binomtest(count, done, 0.05, alternative="greater").pvalue)
+            for name, count in alarms.items()
         }
-        print(name, table[name], flush=True)
-    return table
+        yield {
+            name: {
+                "runs": done,
+                "alarms": alarms[name],
+                "rate": alarms[name] / done,
+                "p_value_of_more_than_5_percent": p_values[name],
+                "within_target": p_values[name] > 1e-6,
+                "draws_per_side": 200,
+            }
+            for name in TRUE
+        }
 
 
 def one_false(
@@ -104,7 +111,7 @@ def summary(rows: list[tuple[int, int, bool, float]]) -> dict[str, Any]:
     }
 
 
-def power(pool: ProcessPoolExecutor, runs: int) -> dict[str, Any]:
+def power(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
     """Draws until conviction at 99%."""
     table = {}
     cases = {
@@ -127,8 +134,7 @@ def power(pool: ProcessPoolExecutor, runs: int) -> dict[str, Any]:
         claim.curve()
         rows = list(pool.map(partial(one_false, claim, sigma, steps, draws), range(repetitions)))
         table[name] = summary(rows)
-        print(name, table[name], flush=True)
-    return table
+        yield table
 
 
 def one_white_box(seed: int) -> int:
@@ -140,19 +146,34 @@ def one_white_box(seed: int) -> int:
     return verdict.evidence.samples if verdict.refuted else 10**9
 
 
-def white_box(pool: ProcessPoolExecutor, runs: int) -> dict[str, Any]:
+def white_box(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
     """Draws until conviction when the noise itself is in view."""
     draws = np.array(list(pool.map(one_white_box, range(runs), chunksize=20)))
-    table = {
+    yield {
         "repetitions": runs,
         "draws_median": float(np.median(draws)),
         "draws_95": float(np.quantile(draws, 0.95)),
     }
-    print("white box", table, flush=True)
-    return table
 
 
 SECTIONS = {"white_box": white_box, "power": power, "false_alarms": false_alarms}
+
+
+def provenance() -> dict[str, Any]:
+    packages = ("dp-assay", "dp-accounting", "numpy", "scipy")
+    return {
+        "seed": SEED,
+        "command": "python benchmarks/audits.py " + " ".join(sys.argv[1:]),
+        "python": platform.python_version(),
+        "versions": {package: version(package) for package in packages},
+    }
+
+
+def record(section: str, entry: dict[str, Any]) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results[section] = entry
+    RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
 
 
 def main() -> None:
@@ -162,22 +183,12 @@ def main() -> None:
     parser.add_argument("--alarm-runs", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     with ProcessPoolExecutor(options.workers) as pool:
         for name in options.sections or SECTIONS:
             runs = options.alarm_runs if name == "false_alarms" else options.runs
-            results[name] = {
-                "figures": SECTIONS[name](pool, runs),
-                "seed": SEED,
-                "command": "python benchmarks/audits.py " + " ".join(sys.argv[1:]),
-                "python": platform.python_version(),
-                "versions": {
-                    package: version(package)
-                    for package in ("dp-assay", "dp-accounting", "numpy", "scipy")
-                },
-            }
-            RESULTS.parent.mkdir(exist_ok=True)
-            RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n")
+            for figures in SECTIONS[name](pool, runs):
+                print(json.dumps({name: figures}, ensure_ascii=False), flush=True)
+                record(name, {"figures": figures} | provenance())
 
 
 if __name__ == "__main__":

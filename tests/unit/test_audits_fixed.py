@@ -64,7 +64,7 @@ def test_gaussian_estimate_falsely_accuses_laplace():
 def test_small_sample_bound_against_the_exact_law():
     """n = 5 per side: P(bound > μ) ≤ α/2 by simulation, with room of six standard errors."""
     rng = RNG(3)
-    first, second = rng.normal(1, 1, (4000, 5)), rng.normal(0, 1, (4000, 5))
+    first, second = rng.normal(1, 1, (1200, 5)), rng.normal(0, 1, (1200, 5))
     from accountants import gaussian
 
     exceeded = np.mean(
@@ -73,7 +73,7 @@ def test_small_sample_bound_against_the_exact_law():
             for a, b in zip(first, second, strict=True)
         ]
     )
-    assert exceeded < 0.05 + 6 * np.sqrt(0.05 * 0.95 / 4000)
+    assert exceeded < 0.05 + 6 * np.sqrt(0.05 * 0.95 / 1200)
 
 
 def test_judging_a_bound():
@@ -135,13 +135,13 @@ def test_the_curve_p_value_of_pure_privacy_is_near_the_binomial_tail():
 
 
 def test_the_curve_p_value_is_valid_for_the_gaussian():
-    """600 runs of μ = 1 on 200 canaries at level 0.1; the bound has false alarm below 1e-6."""
+    """250 runs of μ = 1 on 200 canaries at level 0.1; the bound has false alarm below 1e-6."""
     rng, curve, alarms = RNG(5), Claim(mu=1.0).curve(), 0
-    for _ in range(600):
+    for _ in range(250):
         coins = rng.random(200) < 0.5
         guesses = guess(coins, coins + rng.normal(size=200), 40)
         alarms += curve_p_value(guesses, curve) <= 0.1
-    assert alarms <= stats.binom.isf(1e-7, 600, 0.1)
+    assert alarms <= stats.binom.isf(1e-7, 250, 0.1)
 
 
 def test_guesses_count_both_ends():
