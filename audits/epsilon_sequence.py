@@ -98,8 +98,9 @@ def _choose(guess: Guess, delta: float) -> _Stakes:
         # Kelly's growth signal²/variance, or full stakes e^-ε if those are smaller.
         rate = np.where(signal > 0.0, signal * np.minimum(signal / variance, 1.0 / e), signal)
         direction, chosen = np.divmod(rate.reshape(used, -1).argmax(axis=1), first.size)
-        masses = (np.clip(law[direction, chosen], 1e-12, 1.0 - 1e-12) for law in (p, q))
-        log_factors[:, :used] = _two_cells(*masses, np.exp(GRID[:used]), delta)
+        mass_p = np.clip(p[direction, chosen], 1e-12, 1.0 - 1e-12)
+        mass_q = np.clip(q[direction, chosen], 1e-12, 1.0 - 1e-12)
+        log_factors[:, :used] = _two_cells(mass_p, mass_q, np.exp(GRID[:used]), delta)
         last[:used], swapped[:used] = chosen, direction.astype(bool)
     return _Stakes(guess, rank, last, swapped, log_factors)
 
