@@ -1,1 +1,102 @@
-"""Mechanisms around the PVI engine, each release with the event that accounts for it."""
+"""Mechanisms around the PVI engine, each release with the event that accounts for it.
+
+A mechanism builds a run (`build`, or `run` for federated averaging) whose transcript records every
+message with the facts behind it; `project(transcript, scope)` is the event of what an adversary
+learns, and `plan` gives the transcript of a run before it is made.
+"""
+
+from dp_accounting import UnsupportedEventError
+
+from mechanisms.adaptive_clipping import AdaptiveClip, QuantileTracker
+from mechanisms.budget import Budget, BudgetedSchedule, BudgetExceededError
+from mechanisms.central_noise import CentralNoise
+from mechanisms.certify import certify
+from mechanisms.clipping import (
+    Clipped,
+    Clipping,
+    FlatClip,
+    LayerClip,
+    Screened,
+    clip_rows,
+    screen_records,
+)
+from mechanisms.discrete_gaussian import delta_slack, sample_discrete_gaussian, total_variation
+from mechanisms.dominance import dominates
+from mechanisms.dp_optimisation import DPOptimisation
+from mechanisms.fedavg import AveragingRun, FedAvgPerturbation
+from mechanisms.guarded import GuardedSolver
+from mechanisms.local_averaging import LocalAveraging
+from mechanisms.noise import NoiseSource, NoNoise, ReleaseNoise, SimulationNoise
+from mechanisms.noise_splitting import NoiseSplitting
+from mechanisms.parameter_perturbation import ParameterPerturbation
+from mechanisms.part_noise import Memory
+from mechanisms.partition import Partition
+from mechanisms.private_run import PrivateRun
+from mechanisms.projection import epsilon_bounds, project, project_clients
+from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
+from mechanisms.sampling import (
+    AllRecords,
+    FixedSize,
+    Poisson,
+    Sampling,
+    Shuffled,
+    require_match,
+)
+from mechanisms.scope import AGGREGATE, MESSAGES, Scope, View, colluding
+from mechanisms.virtual_clients import VirtualClients
+
+__all__ = [
+    "AGGREGATE",
+    "MESSAGES",
+    "SERVER",
+    "AdaptiveClip",
+    "AllRecords",
+    "AveragingRun",
+    "Budget",
+    "BudgetExceededError",
+    "BudgetedSchedule",
+    "CentralNoise",
+    "Clipped",
+    "Clipping",
+    "Contribution",
+    "DPOptimisation",
+    "FedAvgPerturbation",
+    "FixedSize",
+    "FlatClip",
+    "GuardedSolver",
+    "LayerClip",
+    "LocalAveraging",
+    "Memory",
+    "NoNoise",
+    "NoiseSource",
+    "NoiseSplitting",
+    "ParameterPerturbation",
+    "Partition",
+    "Poisson",
+    "PrivateRun",
+    "QuantileTracker",
+    "Release",
+    "ReleaseNoise",
+    "Sampling",
+    "Scope",
+    "Screened",
+    "ServerNoise",
+    "Shuffled",
+    "SimulationNoise",
+    "Transcript",
+    "UnsupportedEventError",
+    "View",
+    "VirtualClients",
+    "certify",
+    "clip_rows",
+    "colluding",
+    "delta_slack",
+    "dominates",
+    "epsilon_bounds",
+    "project",
+    "project_clients",
+    "require_match",
+    "sample_discrete_gaussian",
+    "screen_records",
+    "total_variation",
+]

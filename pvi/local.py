@@ -53,6 +53,8 @@ Rows left out by a masking sampler are zero. A wrapper substitutes its own.
 
 def scaled_sum(gradients: FloatArray, context: StepContext) -> FloatArray:
     """Gives the sum of the rows times size / expected batch size: the unbiased default."""
+    if context.size == 0:  # an empty shard: nothing to scale
+        return np.asarray(gradients.sum(axis=-2))
     return np.asarray(gradients.sum(axis=-2) * (context.size / context.expected_batch_size))
 
 
@@ -168,7 +170,9 @@ class GradientSolver:
             )
             q = to_gaussian(parameters, context)
             rows = shard if batch.indices is None else shard.take(batch.indices)
-            gradients = temperature * model.gradients(q, rows, context.rng)
+            gradients = model.gradients(q, rows, context.rng)
+            if temperature != 1.0:
+                gradients = temperature * gradients
             prior = prior_gradient(q, cavity)
             if self.spread_prior:
                 gradients = gradients + prior[..., None, :] / shard.size

@@ -36,6 +36,7 @@ def federated_averaging(
     regularisation: float = 0.0,
     persistent: bool = False,
     alter: AlterWeights | None = None,
+    weights: Sequence[float] | None = None,
 ) -> AveragingResult:
     """Averages locally trained weights by n_k/n, round after round.
 
@@ -55,6 +56,7 @@ def federated_averaging(
         regularisation: strength of the squared penalty.
         persistent: whether a client's rule keeps its state between rounds.
         alter: alters each client's change of weights before it is sent.
+        weights: the shares of the clients in the average, positive; n_k/n if not given.
 
     Example:
         >>> from pvi import SGD, LinearRegression
@@ -74,26 +76,28 @@ def federated_averaging(
     if not 0.0 <= regularisation < np.inf:
         raise ValueError(f"regularisation is {regularisation!r}; it must be at least 0")
     sizes = np.array([shard.size for shard in shards], dtype=np.float64)
-    shares = sizes / sizes.sum()
-    weights = np.zeros(model.dimension) if start is None else finite_array("start", start)
+    shares = sizes / sizes.sum() if weights is None else finite_array("weights", weights)
+    if shares.shape != sizes.shape or not (shares > 0).all():
+        raise ValueError(f"weights are {weights}; there must be {len(shards)}, all above 0")
+    current = np.zeros(model.dimension) if start is None else finite_array("start", start)
     states: list[State] = [{} for _ in shards]
     history = []
     for number in range(1, rounds + 1):
         average = np.zeros(())
         for k, shard in enumerate(shards):
             state = states[k] if persistent else {}
-            local = weights
+            local = current
             for _ in range(local_steps):
                 gradient = model.scores(local, shard).mean(axis=-2)
                 gradient = gradient - regularisation / sizes.sum() * local
                 step, state = rule.step(gradient, state)
                 local = local + step
             states[k] = state
-            change = local - weights
+            change = local - current
             if alter is not None:
                 context = Context(client=k, round=number, rng=generator(rng))
                 change = alter(change, context)
             average = average + shares[k] * change
-        weights = weights + average
-        history.append(weights)
-    return AveragingResult(weights=weights, history=np.stack(history))
+        current = current + average
+        history.append(current)
+    return AveragingResult(weights=current, history=np.stack(history))

@@ -10,6 +10,8 @@ from pvi.gaussian import MeanFieldGaussian
 from pvi.models.protocol import linear_predictor
 from pvi.shard import Shard
 
+_FEW_COORDINATES = 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearRegression:
@@ -52,11 +54,19 @@ class LinearRegression:
 
         The data part of Thesis eq. 4.21–4.22, with the sign of ascent and by log-variance.
         """
-        residual = shard.targets - linear_predictor(shard.inputs, q.mean)
+        residual = (shard.targets - linear_predictor(shard.inputs, q.mean)) / self.noise_std**2
+        curvature = q.variance * (-0.5 / self.noise_std**2)
+        if self.dimension <= _FEW_COORDINATES:  # long loops over repetitions, not short over d
+            gradients = np.empty((2 * self.dimension, *residual.shape))
+            for j in range(self.dimension):
+                column = shard.inputs[..., j]
+                np.multiply(residual, column, out=gradients[j])
+                np.multiply(column**2, curvature[..., j, None], out=gradients[self.dimension + j])
+            return np.moveaxis(gradients, 0, -1)
         by_mean = residual[..., None] * shard.inputs
-        by_log_variance = -0.5 * shard.inputs**2 * q.variance[..., None, :]
+        by_log_variance = shard.inputs**2 * curvature[..., None, :]
         by_mean, by_log_variance = np.broadcast_arrays(by_mean, by_log_variance)
-        return np.asarray(np.concatenate([by_mean, by_log_variance], axis=-1) / self.noise_std**2)
+        return np.asarray(np.concatenate([by_mean, by_log_variance], axis=-1))
 
     def optimum(
         self, cavity: MeanFieldGaussian, shard: Shard, temperature: float = 1.0

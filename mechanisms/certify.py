@@ -1,0 +1,54 @@
+"""Certificates of what a transcript costs."""
+
+from collections.abc import Sequence
+
+from accountants import Certificate
+from mechanisms.projection import epsilon_bounds, project
+from mechanisms.release import Contribution, Release
+from mechanisms.scope import Scope
+
+_UNIT = {
+    "record": "The unit is one record of one client.",
+    "client": "The unit is all data of one client.",
+}
+_VIEW = {
+    "messages": "The adversary sees every message of every client.",
+    "aggregate": "The adversary sees a trusted aggregator's sums, and nothing of the messages.",
+    "colluding": "The adversary sees a trusted aggregator's sums and all that {} clients know.",
+}
+
+
+def certify(transcript: Sequence[Release], scope: Scope, deltas: Sequence[float]) -> Certificate:
+    """What the worst client's releases cost, at each δ, and what that rests on.
+
+    Raises:
+      UnsupportedEventError: As `project`.
+
+    >>> from mechanisms import ParameterPerturbation
+    >>> plan = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).plan(clients=2, rounds=3)
+    >>> certificate = certify(plan, Scope(), [1e-5])
+    >>> round(certificate.bounds(1e-5).upper, 3)
+    3.709
+    """
+    points = [(delta, *epsilon_bounds(transcript, scope, delta)) for delta in deltas]
+    assumptions = [
+        _UNIT[scope.unit],
+        _VIEW[scope.view.kind].format(scope.view.colluders),
+        "Numbers of clients, parts and steps, weights, and who updates when, do not depend on the "
+        "data; neither do running times and errors.",
+    ]
+    grids = {release.source.grid for release in transcript}
+    if any(isinstance(release.source, Contribution) for release in transcript):
+        assumptions.append(
+            "Noise is drawn exactly as accounted for; numpy's generators only simulate that."
+            if grids == {None}
+            else "Noise is discrete, drawn from the operating system's entropy; its distance from "
+            "the continuous law is in the bounds."
+        )
+    return Certificate(
+        event=project(transcript, scope),
+        neighboring_relation=scope.relation,
+        points=tuple(points),
+        method="Fourier accountant",
+        assumptions=tuple(assumptions),
+    )

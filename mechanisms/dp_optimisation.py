@@ -1,0 +1,260 @@
+"""Clipped and perturbed gradients in every local step (Workshop Algorithm 1, TMLR 3.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mechanisms import _validate
+from mechanisms._validate import FloatArray
+from mechanisms.adaptive_clipping import AdaptiveClip, QuantileTracker
+from mechanisms.budget import Budget
+from mechanisms.clipping import Clipping, as_clipping
+from mechanisms.noise import NoiseSource, SimulationNoise
+from mechanisms.plan import plan_rounds
+from mechanisms.private_run import PrivateRun, Recorder
+from mechanisms.release import Contribution, ServerNoise, Transcript
+from mechanisms.sampling import AllRecords, FixedSize, Poisson, Sampling, Shuffled
+from pvi import (
+    Alteration,
+    AlterUpdate,
+    Client,
+    Context,
+    GradientSolver,
+    LocalResult,
+    MeanFieldGaussian,
+    Model,
+    Rule,
+    Schedule,
+    Shard,
+    State,
+    StepContext,
+    Synchronous,
+    WholeShard,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DPOptimisation:
+    """DP-SGD (or Adagrad, Adam) on the local free energy; messages are post-processing.
+
+    In each local step every sampled record's gradient by mean and log-variance is clipped to C, the
+    clipped gradients are summed, noise of standard deviation σC is added, and the result is scaled
+    by a public constant: 1/q for Poisson sampling, n/L for batches of fixed size L. The realised
+    batch size is never used. The prior's gradient depends on released quantities only and is added
+    after the noise. Each client has its own certificate: T steps in all, whatever the rounds.
+
+    Attributes:
+      clip_norm: C, a `LayerClip`, or an `AdaptiveClip`.
+      noise_multiplier: σ.
+      steps: Local steps per message.
+      rule: SGD, Adagrad or Adam.
+      sampling: `Poisson`, `FixedSize`, `Shuffled` or `AllRecords`; one for all clients, or one for
+        each.
+      objective_divisor: A public number that the objective is divided by, a nominal number of
+        records for instance, so that a learning rate means the same everywhere.
+      persistent: Whether the rule keeps its state from one message to the next.
+      damping: α of every message.
+      noise: Where noise comes from; the default is for simulation only.
+    """
+
+    clip_norm: float | Clipping | AdaptiveClip
+    noise_multiplier: float
+    steps: int
+    rule: Rule
+    sampling: Sampling | tuple[Sampling, ...] = field(default_factory=AllRecords)
+    objective_divisor: float = 1.0
+    persistent: bool = True
+    damping: float = 1.0
+    noise: NoiseSource = field(default_factory=SimulationNoise)
+
+    def __post_init__(self) -> None:
+        _validate.positive("noise_multiplier", self.noise_multiplier)
+        _validate.count("steps", self.steps)
+        _validate.positive("objective_divisor", self.objective_divisor)
+        _validate.damping(self.damping)
+        if not isinstance(self.clip_norm, AdaptiveClip):
+            as_clipping(self.clip_norm)
+        schemes = self.sampling if isinstance(self.sampling, tuple) else (self.sampling,)
+        for scheme in schemes:
+            if not isinstance(scheme, AllRecords | Poisson | FixedSize | Shuffled):
+                raise TypeError(
+                    "`sampling` must be AllRecords, Poisson, FixedSize or Shuffled (a bare sampler "
+                    f"has no event), got {type(scheme).__name__}."
+                )
+
+    def scheme(self, client: int) -> Sampling:
+        """The client's sampling."""
+        return self.sampling[client] if isinstance(self.sampling, tuple) else self.sampling
+
+    def contribution(self, client: int, dimension: int = 1) -> Contribution:
+        """A client's facts; an adaptive norm moves noise and clipping alike."""
+        adaptive = isinstance(self.clip_norm, AdaptiveClip)
+        extra: tuple[float, ...] = ()
+        if isinstance(self.clip_norm, AdaptiveClip):
+            norm, extra = self.clip_norm.initial_norm, (self.clip_norm.count_multiplier,)
+        else:
+            norm = as_clipping(self.clip_norm).norm
+        std = 0.0 if self.noise.silent else self.noise_multiplier * norm
+        return Contribution(
+            client=client,
+            clips="record",
+            clip_norm=norm,
+            noise_std=std,
+            steps=self.steps,
+            sampling=self.scheme(client),
+            extra_multipliers=extra,
+            weight=self.damping,
+            summed=False,
+            grid=self.noise.grid(std) if std else None,
+            coordinates=2 * dimension + (1 if adaptive else 0),
+        )
+
+    def plan(self, *, clients: int, rounds: int, dimension: int = 1) -> Transcript:
+        """The costs of a synchronous run, without values."""
+        contributions = [self.contribution(m, dimension) for m in range(clients)]
+        return plan_rounds(contributions, ServerNoise(), rounds)
+
+    def build(
+        self,
+        *,
+        model: Model,
+        data: Sequence[Shard],
+        prior: MeanFieldGaussian,
+        rng: np.random.Generator,
+        schedule: Schedule | None = None,
+        budget: Budget | None = None,
+        keep_values: bool = True,
+    ) -> PrivateRun:
+        """A run of this mechanism.
+
+        Args:
+          model: The likelihood, any that the engine has.
+          data: One shard per client.
+          prior: p, whose batch axes are independent repetitions.
+          rng: The simulation's generator.
+          schedule: Who updates when; `Synchronous()` if not given.
+          budget: Limits per client.
+          keep_values: Whether the transcript keeps what was sent.
+        """
+        if not data:
+            raise ValueError("`data` must hold the data of at least one client, got none.")
+        if isinstance(self.sampling, tuple) and len(self.sampling) != len(data):
+            raise ValueError(
+                f"`sampling` must have one entry per client ({len(data)}), got "
+                f"{len(self.sampling)}."
+            )
+        recorder = Recorder(keep_values=keep_values)
+        contributions = [self.contribution(m, model.dimension) for m in range(len(data))]
+        clients, sums = [], []
+        for m, shard in enumerate(data):
+            scheme = self.scheme(m)
+            if isinstance(scheme, FixedSize | Shuffled) and scheme.size != shard.size:
+                raise ValueError(
+                    f"`sampling` must be for client {m}'s {shard.size} records, got {scheme}."
+                )
+            aggregate = _PrivateSum(self, scheme)
+            sums.append(aggregate)
+            solver = GradientSolver(
+                rule=_Divided(self.rule, self.objective_divisor),
+                steps=self.steps,
+                aggregate=aggregate,
+                persistent=self.persistent,
+            )
+            strategy = WholeShard(model=model, shard=shard, solver=_FreshBatches(solver, scheme))
+            alter = _recording(recorder, contributions[m])
+            clients.append(Client(m, strategy, damping=self.damping, alter=alter))
+        return PrivateRun(
+            prior=prior,
+            clients=clients,
+            schedule=Synchronous() if schedule is None else schedule,
+            rng=rng,
+            recorder=recorder,
+            budget=budget,
+            contributions=contributions,
+            hooks=sums,
+        )
+
+
+def _recording(recorder: Recorder, contribution: Contribution) -> AlterUpdate:
+    def alter(change: MeanFieldGaussian, context: Context) -> Alteration:
+        recorder.message(change.vector, context.round, contribution)
+        return Alteration(change)
+
+    return alter
+
+
+@dataclass(frozen=True, slots=True)
+class _FreshBatches:
+    """A gradient solver whose sampler starts afresh with every message."""
+
+    solver: GradientSolver
+    scheme: Sampling
+
+    def solve(
+        self,
+        model: Model,
+        shard: Shard,
+        *,
+        cavity: MeanFieldGaussian,
+        start: MeanFieldGaussian,
+        state: State,
+        temperature: float,
+        context: Context,
+    ) -> LocalResult:
+        """Solves with a new sampler."""
+        return replace(self.solver, sampler=self.scheme.sampler()).solve(
+            model,
+            shard,
+            cavity=cavity,
+            start=start,
+            state=state,
+            temperature=temperature,
+            context=context,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Divided:
+    """A rule on gradients divided by a constant."""
+
+    rule: Rule
+    divisor: float
+
+    def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
+        """Gives the inner rule's step."""
+        return self.rule.step(gradient / self.divisor, state)
+
+
+class _PrivateSum:
+    """The `aggregate` hook of one client's solver.
+
+    Attributes:
+      screened: How many gradients were not finite and became zero. For the client's own eyes.
+    """
+
+    def __init__(self, mechanism: DPOptimisation, scheme: Sampling) -> None:
+        self.screened = 0
+        self._multiplier = mechanism.noise_multiplier
+        self._noise = mechanism.noise
+        self._scale = scheme.scale()
+        self._tracker: QuantileTracker | None = None
+        self._clip: Clipping | None = None
+        if isinstance(mechanism.clip_norm, AdaptiveClip):
+            self._tracker = QuantileTracker(mechanism.clip_norm)
+        else:
+            self._clip = as_clipping(mechanism.clip_norm)
+
+    def __call__(self, gradients: FloatArray, context: StepContext) -> FloatArray:
+        """Clips, sums, perturbs and scales."""
+        if self._tracker is not None:
+            norm = self._tracker.norm
+            rows, bits, screened = self._tracker.clip(gradients)
+            total = self._noise.noisy_sum(rows, self._multiplier * norm, context.rng)
+            self._tracker.update(bits, self._noise, context.rng)
+        else:
+            assert self._clip is not None
+            rows, screened = self._clip(gradients)
+            total = self._noise.noisy_sum(rows, self._multiplier * self._clip.norm, context.rng)
+        self.screened += screened
+        return np.asarray(total * self._scale)

@@ -1,0 +1,277 @@
+"""The shared machinery of mechanisms that clip parts' changes and add noise to their sum.
+
+A client's parts each propose a change of natural parameters; the message is
+
+    α·w·(Σ_k clip(Δ_k) + noise),    w = 1, or 1/N for an average of N parts,
+
+with α the damping: it multiplies signal and noise alike and costs nothing. What a client's factor
+keeps of the noise is the choice that `Memory` names.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from mechanisms import _validate
+from mechanisms._validate import FloatArray
+from mechanisms.budget import Budget
+from mechanisms.clipping import Clipping
+from mechanisms.noise import NoiseSource
+from mechanisms.partition import Partition
+from mechanisms.private_run import PrivateRun, Recorder
+from mechanisms.release import Contribution, ServerNoise
+from pvi import (
+    Alteration,
+    Client,
+    Context,
+    LocalAveraging,
+    LocalSolver,
+    MeanFieldGaussian,
+    Model,
+    Schedule,
+    ServerContext,
+    Strategy,
+    VirtualClients,
+    WholeShard,
+    reset_factors,
+)
+
+Memory: TypeAlias = Literal["remembers", "forgets", "resets"]
+MEMORIES: tuple[Memory, ...] = ("remembers", "forgets", "resets")
+"""What factors do with noise.
+
+remembers: a factor changes by what was sent, noise included; q stays the product of the factors,
+  but where the noise is not public, later messages leak it.
+forgets: a factor changes by the clipped change; nothing leaks, but q drifts from the product.
+resets: forgets, and every k rounds all factors are set from public state to (q/p)^(1/M).
+"""
+
+Kind: TypeAlias = Literal["whole", "average", "virtual"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRule:
+    """What the mechanisms of this family differ in.
+
+    Attributes:
+      kind: How parts are combined: one whole part, averaged, or summed as virtual clients.
+      clip: Bounds a part's change.
+      share_std: The standard deviation of each client's noise; 0 for none.
+      server_std: The standard deviation of the server's noise; 0 for none.
+      damping: α.
+      memory: What factors keep of the noise.
+      reset_every: k, for memory="resets".
+      noise: The source of noise.
+      precision_floor: See `PrivateRun`.
+      joint: Whether a client's noise is only a share of what protects it.
+    """
+
+    kind: Kind
+    clip: Clipping
+    share_std: float
+    server_std: float
+    damping: float
+    memory: Memory
+    reset_every: int
+    noise: NoiseSource
+    precision_floor: float | None
+    joint: bool
+
+    def contribution(
+        self, client: int, parts: int, assignment: str, dimension: int
+    ) -> Contribution:
+        """A client's facts."""
+        std = 0.0 if self.noise.silent else self.share_std
+        remembers = self.memory == "remembers" and std > 0.0
+        return Contribution(
+            client=client,
+            clips="part",
+            clip_norm=self.clip.norm,
+            noise_std=std,
+            parts=parts,
+            weight=self.damping / (parts if self.kind == "average" else 1),
+            assignment="identity" if assignment == "identity" else "position",
+            noise_shares=parts if remembers and self.kind == "virtual" else 1,
+            remembers_noise=remembers,
+            # Noise that protects its own message and is remembered: sums are answered as messages.
+            summed=self.joint or not remembers,
+            grid=self.noise.grid(std) if std else None,
+            coordinates=2 * dimension,
+        )
+
+    def server_noise(self, dimension: int) -> ServerNoise:
+        """The server's facts; its noise is in units of the damped sum."""
+        std = 0.0 if self.noise.silent else self.server_std
+        spacing = self.noise.grid(std) if std else None
+        return ServerNoise(
+            noise_std=self.damping * std,
+            told_to_clients=self.memory == "remembers" and std > 0.0,
+            grid=None if spacing is None else self.damping * spacing,
+            coordinates=2 * dimension,
+        )
+
+
+def build_run(
+    rule: PartRule,
+    *,
+    model: Model,
+    partitions: Sequence[Partition],
+    solver: LocalSolver,
+    prior: MeanFieldGaussian,
+    schedule: Schedule,
+    rng: np.random.Generator,
+    budget: Budget | None,
+    keep_values: bool,
+) -> PrivateRun:
+    """Clients with the rule's hooks, and a server that adds the rule's noise."""
+    recorder = Recorder(keep_values=keep_values)
+    hooks = [
+        _PartHook(
+            rule,
+            rule.contribution(m, len(partition.shards), partition.assignment, model.dimension),
+            recorder,
+        )
+        for m, partition in enumerate(partitions)
+    ]
+    clients = [
+        Client(m, _strategy(rule, model, partition, solver, hook), alter=hook.alter)
+        for m, (partition, hook) in enumerate(zip(partitions, hooks, strict=True))
+    ]
+
+    def sum_rule(total: MeanFieldGaussian, context: ServerContext) -> MeanFieldGaussian:
+        rows = np.stack([hooks[client].clean for client in context.clients], axis=-2)
+        noisy = rule.noise.noisy_sum(rows, rule.server_std, context.rng)
+        return MeanFieldGaussian.from_vector(rule.damping * noisy)
+
+    def after_round(run: PrivateRun, number: int) -> None:
+        if rule.memory == "resets" and number % rule.reset_every == 0:
+            _reset(run, rule.kind, [len(partition.shards) for partition in partitions])
+        elif rule.memory == "remembers" and rule.server_std:
+            _share_offset(run)
+
+    return PrivateRun(
+        prior=prior,
+        clients=clients,
+        schedule=schedule,
+        rng=rng,
+        recorder=recorder,
+        server_noise=rule.server_noise(model.dimension),
+        sum_rule=sum_rule if rule.server_std else None,
+        after_round=after_round,
+        precision_floor=rule.precision_floor,
+        budget=budget,
+        contributions=[hook.contribution for hook in hooks],
+        hooks=hooks,
+    )
+
+
+class _PartHook:
+    """One client's clipping and noise.
+
+    Attributes:
+      contribution: The client's facts.
+      clean: The clipped change of the client's last message, without noise, weight and damping.
+      screened: How many changes were not finite and became zero.
+    """
+
+    def __init__(self, rule: PartRule, contribution: Contribution, recorder: Recorder) -> None:
+        self.rule = rule
+        self.contribution = contribution
+        self.recorder = recorder
+        self.clean: FloatArray = np.zeros(0)
+        self.screened = 0
+        self._noise_per_part = (
+            rule.kind == "virtual" and rule.memory == "remembers" and rule.share_std > 0.0
+        )
+        self._parts: list[FloatArray] = []
+        self._noisy: list[FloatArray] = []
+
+    def alter_part(
+        self, change: MeanFieldGaussian, part: int, context: Context
+    ) -> MeanFieldGaussian:
+        """Clips a part's change; for virtual clients that remember, adds the part's noise too."""
+        if part == 0:
+            self._parts, self._noisy = [], []
+        clipped = self.rule.clip(change.vector)
+        self.screened += clipped.screened
+        self._parts.append(clipped.rows)
+        remembered = clipped.rows
+        if self._noise_per_part:
+            std = self.rule.share_std / np.sqrt(self.contribution.parts)
+            remembered = self.rule.noise.noisy_sum(clipped.rows[..., None, :], std, context.rng)
+            self._noisy.append(remembered)
+        scale = self.rule.damping if self.rule.kind == "virtual" else 1.0
+        return MeanFieldGaussian.from_vector(scale * remembered)
+
+    def alter(self, change: MeanFieldGaussian, context: Context) -> Alteration:
+        """Gives the message, and what the factor keeps of it."""
+        rule, own = self.rule, self.contribution
+        if rule.kind == "whole":
+            self.alter_part(change, 0, context)
+        rows = np.stack(self._parts, axis=-2)
+        self.clean = rows.sum(axis=-2)
+        if self._noisy:
+            total = np.sum(self._noisy, axis=0)
+        elif rule.share_std:
+            total = rule.noise.noisy_sum(rows, rule.share_std, context.rng)
+        else:
+            total = self.clean
+        sent = MeanFieldGaussian.from_vector(own.weight * total)
+        self.recorder.message(sent.vector, context.round, own)
+        if rule.memory == "remembers":
+            return Alteration(sent)
+        return Alteration(sent, kept=MeanFieldGaussian.from_vector(own.weight * self.clean))
+
+
+def _strategy(
+    rule: PartRule, model: Model, partition: Partition, solver: LocalSolver, hook: _PartHook
+) -> Strategy:
+    if rule.kind == "whole":
+        if len(partition.shards) != 1:
+            raise ValueError(
+                f"`data` must be one part per client here, got {len(partition.shards)}."
+            )
+        return WholeShard(model=model, shard=partition.shards[0], solver=solver)
+    strategy = LocalAveraging if rule.kind == "average" else VirtualClients
+    return strategy(model=model, shards=partition.shards, solver=solver, alter_part=hook.alter_part)
+
+
+def _reset(run: PrivateRun, kind: Kind, parts: Sequence[int]) -> None:
+    """Thesis eq. 3.18; virtual factors each get the same share of (q/p)."""
+    server, clients = run.federation.server, run.federation.clients
+    reset_factors(server, clients)
+    if kind != "virtual":
+        return
+    share = (server.posterior / server.prior) ** (1.0 / sum(parts))
+    for client, count in zip(clients, parts, strict=True):
+        state = dict(client.state)
+        state.update({f"{part}/virtual_factor": share.vector for part in range(count)})
+        client.state = state
+
+
+def _share_offset(run: PrivateRun) -> None:
+    """Tells every client its part of the server's noise, so that q is the factors' product."""
+    server, clients = run.federation.server, run.federation.clients
+    share = server.offset ** (1.0 / len(clients))
+    for client in clients:
+        client.adopt(client.factor * share)
+    server.offset = MeanFieldGaussian.unit(server.prior.dimension)
+
+
+def check_common(
+    *,
+    noise_multiplier: float,
+    damping: float,
+    memory: str,
+    reset_every: int,
+    precision_floor: float | None,
+) -> None:
+    """Checks the arguments that the mechanisms of this family share."""
+    _validate.positive("noise_multiplier", noise_multiplier)
+    _validate.damping(damping)
+    _validate.one_of("memory", memory, MEMORIES)
+    _validate.count("reset_every", reset_every)
+    if precision_floor is not None:
+        _validate.positive("precision_floor", precision_floor)

@@ -1,0 +1,96 @@
+"""A client's data cut into parts, in a way that does not depend on the data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms import _validate
+from mechanisms.release import Assignment
+from pvi import Shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Partition:
+    """Parts of one client's data; use `whole`, `by_position` or `by_identity`.
+
+    A record must be able to change one part only. Cutting by anything that depends on several
+    records (sorting, clustering, balancing classes) breaks that, and so does cutting by a record's
+    own values when it is replaced; neither can be built here.
+
+    Attributes:
+      shards: The parts.
+      assignment: "position": by the record's place among the others, right where the number of
+        records is public. "identity": by something that the record carries, such as a hash of a
+        public key, whatever the others are.
+    """
+
+    shards: tuple[Shard, ...]
+    assignment: Assignment
+
+    @classmethod
+    def whole(cls, shard: Shard) -> Self:
+        """One part: all of the client's data."""
+        return cls(shards=(_shard(shard),), assignment="identity")
+
+    @classmethod
+    def by_position(cls, shard: Shard, parts: int) -> Self:
+        """Consecutive parts of nearly equal size.
+
+        >>> data = Shard(inputs=[[1.0], [2.0], [3.0]], targets=[0.0, 0.0, 0.0])
+        >>> [part.size for part in Partition.by_position(data, 2).shards]
+        [2, 1]
+        """
+        if _validate.count("parts", parts) > _shard(shard).size:
+            raise ValueError(f"`parts` must be at most {shard.size}, got {parts!r}.")
+        return cls(shards=shard.partition(parts), assignment="position")
+
+    @classmethod
+    def by_identity(cls, shard: Shard, labels: npt.ArrayLike, parts: int) -> Self:
+        """Record i to part labels[i].
+
+        Args:
+          shard: The client's data.
+          labels: Integers in [0, parts), one per record, each a function of a public identity of
+            the record (never of its values, nor of other records).
+          parts: N, a public constant; a part may be empty.
+        """
+        array = np.asarray(labels)
+        count = _validate.count("parts", parts)
+        if array.shape != (_shard(shard).size,) or not np.issubdtype(array.dtype, np.integer):
+            raise ValueError(
+                f"`labels` must be {shard.size} integers, one per record, got shape {array.shape} "
+                f"of {array.dtype}."
+            )
+        if array.size and not (array.min() >= 0 and array.max() < count):
+            raise ValueError(
+                f"`labels` must be in [0, {count}), got {array.min()} to {array.max()}."
+            )
+        shards = tuple(shard.take(np.flatnonzero(array == part)) for part in range(count))
+        return cls(shards=shards, assignment="identity")
+
+
+def _shard(shard: Shard) -> Shard:
+    if not isinstance(shard, Shard):
+        raise TypeError(f"`shard` must be a pvi.Shard, got {type(shard).__name__}.")
+    return shard
+
+
+def as_partitions(data: Sequence[Shard] | Sequence[Partition]) -> tuple[Partition, ...]:
+    """Partitions as they are; shards as one part each."""
+    if not data:
+        raise ValueError("`data` must hold the data of at least one client, got none.")
+    partitions = []
+    for item in data:
+        if isinstance(item, Partition):
+            partitions.append(item)
+        elif isinstance(item, Shard):
+            partitions.append(Partition.whole(item))
+        else:
+            raise TypeError(
+                "`data` must hold a Shard or a Partition per client (a list of shards does not say "
+                f"how it was cut, so it may depend on the data), got {type(item).__name__}."
+            )
+    return tuple(partitions)

@@ -1,0 +1,161 @@
+"""A federation whose releases are recorded, each with its cost, as they leave."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from mechanisms._validate import FloatArray
+from mechanisms.budget import Budget, BudgetedSchedule
+from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
+from pvi import (
+    Callback,
+    Client,
+    Federation,
+    MeanFieldGaussian,
+    Report,
+    RoundEvent,
+    Schedule,
+    ServerContext,
+)
+
+SumRule: TypeAlias = Callable[[MeanFieldGaussian, ServerContext], MeanFieldGaussian]
+AfterRound: TypeAlias = Callable[["PrivateRun", int], None]
+
+
+class Screening(Protocol):
+    """What counts the contributions that it set to zero."""
+
+    @property
+    def screened(self) -> int:
+        """The count so far."""
+        ...
+
+
+class Recorder:
+    """Collects releases in order. A message counts when it is computed, applied or not."""
+
+    def __init__(self, *, keep_values: bool = True) -> None:
+        self.releases: list[Release] = []
+        self.keep_values = keep_values
+        self.group = 0
+
+    def message(self, value: FloatArray, round_number: int, source: Contribution) -> None:
+        """Records a client's message in the open group."""
+        self._append(value, source.client, round_number, source)
+
+    def close_group(self, value: FloatArray | None, round_number: int, source: ServerNoise) -> None:
+        """Records the sum of the open group and opens the next one."""
+        self._append(value, SERVER, round_number, source)
+        self.group += 1
+
+    def abandon_group(self) -> None:
+        """Opens the next group after an error; what was recorded stays."""
+        if self.releases and self.releases[-1].group == self.group:
+            self.group += 1
+
+    def _append(
+        self,
+        value: FloatArray | None,
+        sender: int,
+        round_number: int,
+        source: Contribution | ServerNoise,
+    ) -> None:
+        kept = value if self.keep_values else None
+        self.releases.append(
+            Release(value=kept, sender=sender, round=round_number, group=self.group, source=source)
+        )
+
+
+class PrivateRun:
+    """Clients, server, transcript and budget of one run.
+
+    Args:
+      prior: p; with batch axes, each entry is an independent repetition.
+      clients: The engine's clients, whose hooks record into `recorder`.
+      schedule: Who updates when; it must not depend on the data.
+      rng: The simulation's generator.
+      recorder: Where releases are collected.
+      server_noise: What the server adds to a group's sum.
+      sum_rule: Makes the released total from the received one.
+      after_round: Called after each round with the run and the round's number.
+      precision_floor: Keeps the posterior proper: every precision is raised to this public number
+        if noise has taken it below. Post-processing.
+      budget: Clients whose next update would exceed it are left out.
+      contributions: Each client's facts, for the budget.
+      hooks: What clips, for each client.
+
+    Errors of local solvers stop the run where they happen, which is an answer about the data that
+    no event covers; wrap the solver in a `GuardedSolver` where that matters.
+
+    Attributes:
+      federation: The engine's federation.
+    """
+
+    def __init__(
+        self,
+        *,
+        prior: MeanFieldGaussian,
+        clients: Sequence[Client],
+        schedule: Schedule,
+        rng: np.random.Generator,
+        recorder: Recorder,
+        server_noise: ServerNoise | None = None,
+        sum_rule: SumRule | None = None,
+        after_round: AfterRound | None = None,
+        precision_floor: float | None = None,
+        budget: Budget | None = None,
+        contributions: Sequence[Contribution] = (),
+        hooks: Sequence[Screening] = (),
+    ) -> None:
+        self.recorder = recorder
+        self._server_noise = server_noise or ServerNoise()
+        self._sum_rule = sum_rule
+        self._after_round = after_round
+        self._precision_floor = precision_floor
+        self._hooks = tuple(hooks)
+        if budget is not None:
+            schedule = BudgetedSchedule(schedule, budget, contributions, self._server_noise)
+        self.federation = Federation(prior, clients, schedule, rng=rng, alter=self._alter)
+
+    @property
+    def posterior(self) -> MeanFieldGaussian:
+        """The server's q."""
+        return self.federation.posterior
+
+    @property
+    def transcript(self) -> Transcript:
+        """All releases so far."""
+        return tuple(self.recorder.releases)
+
+    @property
+    def screened(self) -> tuple[int, ...]:
+        """For each client, how many contributions were not finite and became zero.
+
+        A client's own business: it depends on the data and is not part of any release.
+        """
+        return tuple(hook.screened for hook in self._hooks)
+
+    def run(self, rounds: int, *, callbacks: Sequence[Callback] = ()) -> Report:
+        """Makes `rounds` more rounds."""
+
+        def after(event: RoundEvent) -> None:
+            if self._after_round is not None:
+                self._after_round(self, event.round)
+
+        try:
+            return self.federation.run(rounds, callbacks=[after, *callbacks])
+        except BaseException:
+            self.recorder.abandon_group()
+            raise
+
+    def _alter(self, total: MeanFieldGaussian, context: ServerContext) -> MeanFieldGaussian:
+        released = total if self._sum_rule is None else self._sum_rule(total, context)
+        self.recorder.close_group(released.vector, context.round, self._server_noise)
+        if self._precision_floor is None:
+            return released
+        current = self.federation.server.posterior.precision
+        lowest = self._precision_floor - current
+        return MeanFieldGaussian(
+            natural_mean=released.natural_mean, precision=np.maximum(released.precision, lowest)
+        )
