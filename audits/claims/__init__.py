@@ -9,7 +9,10 @@ paper's module; a new module is one word in `entries(...)` below. Nothing is che
 
 from audits.claims import (
     thesis_accounting,
+    thesis_data_sets,
+    thesis_variational,
     workshop,
+    workshop_training,
 )
 from audits.claims.ledger import Check, ClaimEntry, Finding, Verdict, claim, entries
 from audits.claims.run import ClaimResult, as_json, run_entries
@@ -18,7 +21,10 @@ CLAIMS: dict[str, ClaimEntry] = {
     entry.id: entry
     for entry in entries(
         workshop,
+        workshop_training,
         thesis_accounting,
+        thesis_data_sets,
+        thesis_variational,
     )
 }
 
