@@ -11,6 +11,7 @@ from audits.claims import (
     thesis_accounting,
     thesis_data_sets,
     thesis_variational,
+    tmlr_privacy,
     workshop,
     workshop_training,
 )
@@ -25,6 +26,7 @@ CLAIMS: dict[str, ClaimEntry] = {
         thesis_accounting,
         thesis_data_sets,
         thesis_variational,
+        tmlr_privacy,
     )
 }
 

@@ -127,8 +127,13 @@ def _noisy_totals(
     return totals
 
 
-def hidden_noise_epsilon(clients: int, trials: int, seed: int, delta: float = 1e-5) -> float:
+def hidden_noise_epsilon(
+    clients: int, trials: int, seed: int, *, absent_value: float = 0.0, delta: float = 1e-5
+) -> float:
     """A lower bound of ε with confidence 99%, from sums of Algorithm 3 under clipping.
+
+    One client's update is 1 in every round, or `absent_value`: 0 for a client that contributes
+    nothing, −1 for one with a record replaced.
 
     A linear statistic is fixed on a pilot run; then Clopper–Pearson bounds at 40 thresholds, each
     with error 0.01/80 per side, give log((P − δ)/Q).
@@ -139,9 +144,10 @@ def hidden_noise_epsilon(clients: int, trials: int, seed: int, delta: float = 1e
     weights = np.linalg.solve(covariance, rounds)
     weights /= math.sqrt(weights @ covariance @ weights)
     present = weights @ _noisy_totals(1.0, clients, trials, rng)
-    absent = weights @ _noisy_totals(0.0, clients, trials, rng)
+    absent = weights @ _noisy_totals(absent_value, clients, trials, rng)
     best, error = 0.0, 0.01 / 80
-    for threshold in np.linspace(0.0, float(weights @ rounds) + 3.0, 40):
+    centre = float(weights @ rounds)
+    for threshold in np.linspace(absent_value * centre, centre + 3.0, 40):
         hits, alarms = int((present > threshold).sum()), int((absent > threshold).sum())
         if hits == 0:
             continue
