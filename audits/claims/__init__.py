@@ -12,6 +12,8 @@ from audits.claims import (
     thesis_data_sets,
     thesis_variational,
     tmlr_privacy,
+    tmlr_properties,
+    tmlr_tables,
     workshop,
     workshop_training,
 )
@@ -27,6 +29,8 @@ CLAIMS: dict[str, ClaimEntry] = {
         thesis_data_sets,
         thesis_variational,
         tmlr_privacy,
+        tmlr_properties,
+        tmlr_tables,
     )
 }
 
