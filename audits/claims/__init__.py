@@ -9,11 +9,14 @@ paper's module; a new module is one word in `entries(...)` below. Nothing is che
 
 from audits.claims import (
     thesis_accounting,
-    thesis_data_sets,
+    thesis_central_noise,
+    thesis_noise_splitting,
     thesis_variational,
-    tmlr_privacy,
+    tmlr_optimisation,
+    tmlr_perturbation,
     tmlr_properties,
     tmlr_tables,
+    tum,
     workshop,
     workshop_training,
 )
@@ -26,11 +29,14 @@ CLAIMS: dict[str, ClaimEntry] = {
         workshop,
         workshop_training,
         thesis_accounting,
-        thesis_data_sets,
+        thesis_noise_splitting,
+        thesis_central_noise,
         thesis_variational,
-        tmlr_privacy,
+        tmlr_optimisation,
+        tmlr_perturbation,
         tmlr_properties,
         tmlr_tables,
+        tum,
     )
 }
 

@@ -41,9 +41,9 @@ def natural_gradient(q: FloatArray, signed: FloatArray) -> FloatArray:
 
 
 def optimum(cavity: FloatArray, signed: FloatArray, temperature: float = 1.0) -> FloatArray:
-    """The q with q − cavity = temperature · natural_gradient(q): a stationary point, so the optimum.
+    """The stationary point of the local ELBO: q − cavity = temperature · natural_gradient(q).
 
-    Damped iteration; the bound is concave in (mean, standard deviation), so there is one.
+    Damped iteration. The bound is concave in (mean, standard deviation): it is the optimum.
     """
     q = cavity.copy()
     for _ in range(2000):
@@ -66,4 +66,4 @@ def elbo(q: FloatArray, signed: FloatArray) -> float:
         - 1.0
         - math.log(variance / prior_variance)
     )
-    return data_part - kl
+    return float(data_part - kl)

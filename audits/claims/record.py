@@ -1,8 +1,8 @@
 """Writes `recorded.json`: every finding with its time, the versions and the command.
 
-    python -m audits.claims.record           # fast checks; keeps what is recorded of slow ones
-    python -m audits.claims.record --slow    # all checks
-    python -m audits.claims.record ID …      # these only, slow or not; keeps the others
+python -m audits.claims.record           # fast checks; keeps what is recorded of slow ones
+python -m audits.claims.record --slow    # all checks
+python -m audits.claims.record ID …      # these only, slow or not; keeps the others
 """
 
 import importlib.metadata

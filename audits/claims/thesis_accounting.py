@@ -53,9 +53,9 @@ def probabilistic_dp() -> Finding:
         "most δ does imply (ε, δ)-DP",
         under_reading=tail(2.0 * epsilon) <= delta / -math.expm1(-epsilon),
         figure=f"δ(1) = {delta:.4f}, P(loss > 1) = {tail(epsilon):.4f}",
-        argument="δ(ε) = E[(1 − e^{ε−L})₊] weighs each outcome with loss L > ε by less than one, so "
-        "that P(L > ε) is larger. Here the mechanism is (1, 0.127)-DP, and its loss exceeds 1 with "
-        "probability Φ(−1/2).",
+        argument="δ(ε) = E[(1 − e^{ε−L})₊] weighs each outcome with loss L > ε by less than one, "
+        "so that P(L > ε) is larger. Here the mechanism is (1, 0.127)-DP, and its loss exceeds 1 "
+        "with probability Φ(−1/2).",
     )
 
 
@@ -77,8 +77,8 @@ def tail_bound() -> Finding:
         reading="δ ≥ exp(α(λ) − λε), as eq. 2.22 uses it",
         under_reading=min(admitted) >= exact,
         figure=f"exact δ(3) = {exact:.5f}; smallest bound {min(admitted):.5f}",
-        argument="As printed, the inequality admits every smaller δ, hence δ = 0, which no Gaussian "
-        "mechanism satisfies. Markov's inequality gives δ = exp(α − λε), and any larger δ.",
+        argument="As printed, the inequality admits every smaller δ, hence δ = 0, which no "
+        "Gaussian mechanism satisfies. Markov's inequality gives δ = exp(α − λε) and any larger δ.",
     )
 
 
@@ -109,13 +109,12 @@ def moments_accountant() -> Finding:
     )
 
 
-def realised_batch_epsilon(noise_multiplier: float, dimension: int, delta: float) -> float:
+def realised_batch_epsilon(dimension: int, delta: float) -> float:
     """A lower bound of ε for Algorithm 2's line 8 with q = 1: two records against one, all zero.
 
     The output is N(0, (σC/n)²·I) with n = 2 or 1. For the event ‖out‖ ≤ r the two probabilities
-    are those of χ², and ε ≥ log((P − δ)/Q) for every r.
+    are those of χ², and ε ≥ log((P − δ)/Q) for every r. With r in units of σC, σ drops out.
     """
-    del noise_multiplier  # r is in units of σC: the answer does not depend on it
     square = np.linspace(0.05, 3.0, 400) * dimension
     p, q = stats.chi2.cdf(4.0 * square, dimension), stats.chi2.cdf(square, dimension)
     usable = (p > delta) & (q > 1e-280)
@@ -133,7 +132,7 @@ def realised_batch() -> Finding:
     """A pair of data sets whose gradients are all zero, so that only the divisor tells."""
     noise, dimension = 5.0, 100
     claimed = _costs.moments_epsilon(noise, 1.0, 1, DELTA)
-    actual = realised_batch_epsilon(noise, dimension, DELTA)
+    actual = realised_batch_epsilon(dimension, DELTA)
     return decide_against(
         stated=actual <= claimed,
         reading="the divisor is the public constant L, as in Abadi et al. 2016",

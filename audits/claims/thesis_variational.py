@@ -36,7 +36,7 @@ def _data() -> Shard:
         rng=np.random.default_rng(41),
         batch=(REPETITIONS,),
     )
-    return Shard(inputs=data.features, targets=data.labels)
+    return Shard(inputs=data.features, targets=data.labels.astype(np.float64))
 
 
 def _fit(shard: Shard, method: str) -> Federation:
@@ -68,8 +68,8 @@ def _orthogonal() -> Shard:
     id="thesis-eq-4-12",
     paper="Thesis",
     place="eq. 4.11–4.12",
-    statement="In mean-field PVI, adding XᵀY/σ² and diag(XᵀX)/σ² to the cavity's natural parameters "
-    "maximises the local free energy.",
+    statement="In mean-field PVI, adding XᵀY/σ² and diag(XᵀX)/σ² to the cavity's natural "
+    "parameters maximises the local free energy.",
 )
 def eq_4_12() -> Finding:
     """KL to the full posterior for eq. 4.12 and for the exact maximiser, Figure 4.1's data."""
@@ -81,8 +81,8 @@ def eq_4_12() -> Finding:
         under_reading=apart < 1e-9,
         figure=f"mean KL {thesis.mean():.3f} against {exact.mean():.5f} ({REPETITIONS} data sets); "
         f"orthogonal columns {apart:.1g}",
-        argument="The tilted distribution has precision Λ = D + XᵀX/σ² and natural mean h. The best "
-        "factorised q has the mean Λ⁻¹h and the precision diag Λ, so its natural mean is "
+        argument="The tilted distribution has precision Λ = D + XᵀX/σ² and natural mean h. The "
+        "best factorised q has the mean Λ⁻¹h and the precision diag Λ, so its natural mean is "
         "diag(Λ)·Λ⁻¹h, not h. For large N eq. 4.12 shifts the means by S₀₁θ₁/N and S₀₁θ₀/N, with "
         "S₀₁ ~ N(0, N): an expected KL of ½(θ₀² + θ₁²)/σ² = 0.278.",
     )

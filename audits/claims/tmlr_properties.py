@@ -8,7 +8,7 @@ from scipy import optimize
 
 from audits.claims import _logistic
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
-from mechanisms import LocalAveraging, NoNoise, ParameterPerturbation, Partition, VirtualClients
+from mechanisms import LocalAveraging, NoNoise, Partition, VirtualClients
 from pvi import ExactSolver, LinearRegression, MeanFieldGaussian, Shard
 
 FloatArray = NDArray[np.float64]
@@ -37,7 +37,7 @@ def theorem_7() -> Finding:
             model=LinearRegression(dimension=1, noise_std=1.5),
             data=[Partition.by_position(shard, parts) for shard in shards],
             solver=ExactSolver(),
-            prior=MeanFieldGaussian(natural_mean=[0.3], precision=[2.0]),
+            prior=MeanFieldGaussian(natural_mean=np.array([0.3]), precision=np.array([2.0])),
             rng=np.random.default_rng(0),
         )
         run.run(1)
@@ -45,7 +45,7 @@ def theorem_7() -> Finding:
     return decide(
         worst < 1e-10,
         figure=f"largest relative difference {worst:.1g} over 1, 2, 3, 8, 24 partitions",
-        argument="Sufficient statistics of a shard, times N, averaged over N shards, are their sum.",
+        argument="Sufficient statistics of a shard, times N, averaged over N shards: their sum.",
     )
 
 
@@ -160,8 +160,8 @@ def local_averaging_optimum() -> Finding:
     twice = _logistic.optimum(_logistic.PRIOR, np.concatenate([FIRST, FIRST]))
     premise = float(np.abs(_logistic.PRIOR + alike - twice).max())
     return decide_if(
-        condition="every shard alone has that optimum, which is the premise of Property A.3 (or the "
-        "model is conjugate, Theorem 7)",
+        condition="every shard alone has that optimum, which is the premise of Property A.3 (or "
+        "the model is conjugate, Theorem 7)",
         with_condition=premise < 1e-9,
         without=lost < 1e-9,
         figure=f"mean {fixed[0] / fixed[1]:.4f} against {best[0] / best[1]:.4f}; the global bound "
@@ -245,10 +245,8 @@ def virtual_clients_optimum() -> Finding:
     mean = np.linalg.solve(precision, inputs.T @ shard.targets)
     best = MeanFieldGaussian.from_mean_variance(mean, 1.0 / np.diag(precision))
 
-    def distance(mechanism: type[ParameterPerturbation]) -> float:
-        run = mechanism(
-            clip_norm=1e6, noise_multiplier=1.0, damping=0.2, noise=NoNoise()
-        ).build(
+    def distance(mechanism: type[LocalAveraging] | type[VirtualClients]) -> float:
+        run = mechanism(clip_norm=1e6, noise_multiplier=1.0, damping=0.2, noise=NoNoise()).build(
             model=LinearRegression(dimension=2, noise_std=1.0),
             data=[Partition.by_position(shard, 4)],
             solver=ExactSolver(),
@@ -261,6 +259,6 @@ def virtual_clients_optimum() -> Finding:
     virtual, averaged = distance(VirtualClients), distance(LocalAveraging)
     return decide(
         virtual < 1e-10,
-        figure=f"KL to the optimum {virtual:.1g}; local averaging of the same shards {averaged:.3g}",
+        figure=f"KL to the optimum {virtual:.1g}; local averaging, same shards {averaged:.3g}",
         argument="It is PVI with one factor per shard, whose fixed points are those of global VI.",
     )

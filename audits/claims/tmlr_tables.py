@@ -139,7 +139,6 @@ def kappa_domain() -> Finding:
     paper="TMLR",
     place="Figures 1–4",
     statement="DP-PVI comes close to global DP-VI with orders of magnitude fewer communications.",
-    slow=True,
 )
 def figures() -> Finding:
     """Not run: names what would be needed."""

@@ -1,105 +1,37 @@
-"""TMLR's privacy theorems (section 3, Appendix A)."""
+"""TMLR's perturbed updates: Theorems 4 to 11 without the properties (section 3.2, Appendix A)."""
 
 import math
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
-from dp_accounting import GaussianDpEvent, NeighboringRelation, UnsupportedEventError
+from dp_accounting import UnsupportedEventError
 
 from accountants import gaussian
-from audits.claims import _costs
-from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
-from audits.claims.thesis_data_sets import hidden_noise_epsilon
+from audits.claims._hidden_noise import hidden_noise_epsilon
+from audits.claims._record_level import DELTA, multiplier, record_scope
+from audits.claims.ledger import Finding, claim, decide, decide_if
 from mechanisms import (
     AGGREGATE,
     MESSAGES,
+    Contribution,
     DPOptimisation,
-    FixedSize,
     LocalAveraging,
     ParameterPerturbation,
     Poisson,
-    Scope,
-    Transcript,
-    View,
     VirtualClients,
     clip_rows,
     colluding,
     epsilon_bounds,
     project,
-    project_clients,
 )
 from pvi import Adam
 
-DELTA = 1e-5
-Memory = Literal["remembers", "forgets", "resets"]
-MEMORIES: tuple[Memory, ...] = ("remembers", "forgets", "resets")
-
-
-def _scope(view: View = MESSAGES) -> Scope:
-    return Scope(relation=NeighboringRelation.REPLACE_ONE, view=view)
-
-
-def _multiplier(plan: Transcript, view: View = MESSAGES) -> float:
-    """The multiplier std/C that a plan of one round has for a REPLACE_ONE accountant."""
-    event = project(plan, _scope(view))
-    assert isinstance(event, GaussianDpEvent)
-    return float(event.noise_multiplier)
-
-
-def _optimisation(sampling: Poisson | FixedSize, damping: float = 1.0) -> DPOptimisation:
-    return DPOptimisation(
-        clip_norm=1.0,
-        noise_multiplier=2.0,
-        steps=50,
-        rule=Adam(learning_rate=0.01),
-        sampling=sampling,
-        damping=damping,
-    )
-
-
-@claim(
-    id="tmlr-theorem-3",
-    paper="TMLR",
-    place="Theorem 3 (A.1)",
-    statement="DP optimisation costs T local steps, however many global updates lie between them.",
+Mechanism: TypeAlias = type[ParameterPerturbation] | type[LocalAveraging] | type[VirtualClients]
+MEMORIES: tuple[Literal["remembers", "forgets", "resets"], ...] = (
+    "remembers",
+    "forgets",
+    "resets",
 )
-def theorem_3() -> Finding:
-    """The events of 20 × 50 and of 1 × 1000 steps, for Poisson sampling."""
-    one = _costs.poisson_replaced(2.0, 0.05, 1000, DELTA)
-    interleaved = epsilon_bounds(
-        _optimisation(Poisson(0.05)).plan(clients=3, rounds=20), _scope(), DELTA
-    )
-    same = abs(one.upper - interleaved.upper) < 1e-5
-    return decide(
-        same,
-        figure=f"ε = {interleaved.upper:.4f} for 20 × 50 steps, {one.upper:.4f} for 1000",
-        argument="A message is post-processing of noisy steps. The oracle must fit the sampling "
-        "that is used: see tmlr-fixed-size.",
-    )
-
-
-@claim(
-    id="tmlr-fixed-size",
-    paper="TMLR",
-    place="Appendix A, after Theorem A.1; section 2.2",
-    statement="With sampling without replacement and substitution, the Fourier accountant's pair "
-    "(1−q)N(0) + qN(±1) bounds the cost of DP optimisation.",
-)
-def fixed_size() -> Finding:
-    """That pair's ε against a certified lower bound, σ = 2, q = 0.05, T = 1000, δ = 1e-5."""
-    pair = _costs.poisson_replaced(2.0, 0.05, 1000, DELTA)
-    actual = _costs.fixed_size(2.0, 0.05, 1000, DELTA)
-    return decide_against(
-        stated=actual.lower <= pair.upper,
-        reading="batches are Poisson samples, for which two explicit data sets attain that pair",
-        under_reading=pair.upper - pair.lower < 1e-3,
-        figure=f"the pair gives {pair.upper:.4f}; fixed size costs at least {actual.lower:.4f} and "
-        f"at most {actual.upper:.4f}",
-        argument="Let all other gradients be −C·u. In a batch of fixed size the record's place is "
-        "taken by another −C·u when it is absent, so that along u the output is N(0) when its "
-        "gradient is −C·u, and (1−q)N(0) + qN(2/σ) when it is +C·u: the shift is 2C, not ±C about "
-        "a common centre. Under Poisson sampling an absent record leaves a gap, and the pair fits.",
-    )
 
 
 @claim(
@@ -115,7 +47,7 @@ def theorem_4_9() -> Finding:
     clipped = clip_rows(rows, 1.0).rows
     shift = float(np.linalg.norm(clipped[:, None] - clipped[None, :], axis=-1).max())
     mus = [
-        2.0 / _multiplier(m(clip_norm=1.0, noise_multiplier=3.0).plan(clients=1, rounds=1, parts=8))
+        2.0 / multiplier(m(clip_norm=1.0, noise_multiplier=3.0).plan(clients=1, rounds=1, parts=8))
         for m in (LocalAveraging, VirtualClients)
     ]
     right, wrong = (gaussian.epsilon(size / 3.0, DELTA) for size in (2.0, 1.0))
@@ -142,7 +74,7 @@ def corollary_5_10() -> Finding:
     ours = [
         epsilon_bounds(
             m(clip_norm=1.0, noise_multiplier=30.0).plan(clients=5, rounds=20, parts=8),
-            _scope(),
+            record_scope(),
             DELTA,
         )
         for m in (LocalAveraging, VirtualClients)
@@ -170,10 +102,8 @@ def theorem_6() -> Finding:
             clients=1, rounds=1, parts=parts
         )
         source = plan[0].source
-        facts[parts] = (
-            float(getattr(source, "weight")) * float(getattr(source, "noise_std")),  # noqa: B009
-            _multiplier(plan),
-        )
+        assert isinstance(source, Contribution)
+        facts[parts] = (source.weight * source.noise_std, multiplier(plan))
     right = all(
         math.isclose(std * parts, 3.0) and math.isclose(multiplier, 3.0)
         for parts, (std, multiplier) in facts.items()
@@ -187,20 +117,20 @@ def theorem_6() -> Finding:
     )
 
 
-def _joint(mechanism: type[ParameterPerturbation], clients: int) -> dict[str, float]:
+def _joint(mechanism: Mechanism, clients: int) -> dict[str, float]:
     """Multipliers of one round with shared noise, by view."""
     plan = mechanism(
         clip_norm=1.0, noise_multiplier=3.0, trusted_aggregator=True, memory="forgets"
     ).plan(clients=clients, rounds=1, parts=1 if mechanism is ParameterPerturbation else 4)
     return {
-        "sums": _multiplier(plan, AGGREGATE),
-        "messages": _multiplier(plan, MESSAGES),
-        "one colluder": _multiplier(plan, colluding(1)),
-        "all others collude": _multiplier(plan, colluding(clients - 1)),
+        "sums": multiplier(plan, AGGREGATE),
+        "messages": multiplier(plan, MESSAGES),
+        "one colluder": multiplier(plan, colluding(1)),
+        "all others collude": multiplier(plan, colluding(clients - 1)),
     }
 
 
-def _shares(mechanism: type[ParameterPerturbation]) -> Finding:
+def _shares(mechanism: Mechanism) -> Finding:
     seen = {clients: _joint(mechanism, clients) for clients in (4, 25, 100)}
     outside = all(math.isclose(views["sums"], 3.0) for views in seen.values())
     inside = all(math.isclose(views["messages"], 3.0) for views in seen.values())
@@ -222,7 +152,8 @@ def _shares(mechanism: type[ParameterPerturbation]) -> Finding:
     id="tmlr-theorem-8",
     paper="TMLR",
     place="Theorem 8 (A.10)",
-    statement="With a trusted aggregator and local averaging, each client's noise can fall as 1/√M.",
+    statement="With a trusted aggregator and local averaging, each client's noise can fall as "
+    "1/√M.",
 )
 def theorem_8() -> Finding:
     """`project` on one round of local averaging with shared noise, for four adversaries."""
@@ -233,7 +164,8 @@ def theorem_8() -> Finding:
     id="tmlr-theorem-11",
     paper="TMLR",
     place="Theorem 11 (A.13)",
-    statement="With a trusted aggregator and virtual clients, each client's noise can fall as 1/√M.",
+    statement="With a trusted aggregator and virtual clients, each client's noise can fall as "
+    "1/√M.",
 )
 def theorem_11() -> Finding:
     """`project` on one round of virtual clients with shared noise, for four adversaries."""
@@ -255,7 +187,7 @@ def shares_over_rounds() -> Finding:
             clip_norm=1.0, noise_multiplier=5.0, trusted_aggregator=True, memory=memory
         ).plan(clients=100, rounds=10, parts=1)
         try:
-            answered[memory] = epsilon_bounds(plan, _scope(AGGREGATE), DELTA).upper
+            answered[memory] = epsilon_bounds(plan, record_scope(AGGREGATE), DELTA).upper
         except UnsupportedEventError:
             answered[memory] = math.inf
     claimed = gaussian.epsilon(2.0 * math.sqrt(10.0) / 5.0, DELTA)
@@ -285,7 +217,7 @@ def colluders() -> Finding:
     """The noise that has to be added to make up for k of M = 10 clients who pool what they know."""
     needed = {
         k: 3.0
-        / _multiplier(
+        / multiplier(
             LocalAveraging(
                 clip_norm=1.0, noise_multiplier=3.0, trusted_aggregator=True, memory="forgets"
             ).plan(clients=10, rounds=1, parts=4),
@@ -294,8 +226,8 @@ def colluders() -> Finding:
         for k in (1, 5, 9)
     }
     return decide_if(
-        condition="few clients pool their knowledge; with all but one the gain of Theorems 8 and 11 "
-        "is gone",
+        condition="few clients pool their knowledge; with all but one the gain of Theorems 8 and "
+        "11 is gone",
         with_condition=needed[1] < 1.1,
         without=needed[9] < 1.1,
         figure="noise times "
@@ -319,8 +251,8 @@ def one_partition() -> Finding:
         m(clip_norm=2.0, noise_multiplier=3.0).plan(clients=2, rounds=3)
         for m in (ParameterPerturbation, LocalAveraging, VirtualClients)
     ]
-    events = [project(plan, _scope()) for plan in plans]
-    costs = [epsilon_bounds(plan, _scope(), DELTA).upper for plan in plans]
+    events = [project(plan, record_scope()) for plan in plans]
+    costs = [epsilon_bounds(plan, record_scope(), DELTA).upper for plan in plans]
     return decide(
         all(event == events[0] for event in events),
         figure=f"ε = {costs[0]:.4f} for all three",
@@ -342,90 +274,18 @@ def table_1() -> Finding:
         m.__name__: _joint(m, 25)["sums"] / _joint(m, 25)["messages"]
         for m in (ParameterPerturbation, LocalAveraging, VirtualClients)
     }
-    plan = _optimisation(Poisson(0.05)).plan(clients=25, rounds=2)
-    same = project(plan, _scope(AGGREGATE)) == project(plan, _scope(MESSAGES))
+    plan = DPOptimisation(
+        clip_norm=1.0,
+        noise_multiplier=2.0,
+        steps=50,
+        rule=Adam(learning_rate=0.01),
+        sampling=Poisson(0.05),
+    ).plan(clients=25, rounds=2)
+    same = project(plan, record_scope(AGGREGATE)) == project(plan, record_scope(MESSAGES))
     return decide(
         same and all(math.isclose(value, 5.0) for value in gain.values()),
         figure=f"gain in noise {', '.join(f'{v:.2f}' for v in gain.values())} at M = 25; "
         f"DP optimisation's event is {'the same' if same else 'another'}",
         argument="Local steps must be private on their own, since later steps use them; noise on "
         "messages can be shared.",
-    )
-
-
-@claim(
-    id="tmlr-amplification",
-    paper="TMLR",
-    place="section 3.1",
-    statement="More local data at a fixed batch size gives better privacy.",
-)
-def amplification() -> Finding:
-    """ε at batch size 50 for n = 500 … 8000, for both kinds of sampling."""
-    sizes = (500, 1000, 2000, 4000, 8000)
-    sampled = [_costs.poisson_replaced(2.0, 50 / n, 200, DELTA).upper for n in sizes]
-    fixed = [_costs.fixed_size(2.0, 50 / n, 200, DELTA) for n in sizes]
-    falls = all(a > b for a, b in zip(sampled, sampled[1:], strict=False))
-    certified = all(a.lower > b.upper for a, b in zip(fixed, fixed[1:], strict=False))
-    return decide(
-        falls and certified,
-        figure=f"Poisson {[round(v, 3) for v in sampled]}; fixed size at least "
-        f"{[round(b.lower, 3) for b in fixed]}",
-        argument="q = b/n falls. For fixed sizes the certified intervals do not even overlap.",
-    )
-
-
-@claim(
-    id="tmlr-parallel-composition",
-    paper="TMLR",
-    place="Appendix A, after Theorem A.1",
-    statement="The global model is (max ε_m, max δ_m)-DP for any single record.",
-)
-def parallel_composition() -> Finding:
-    """Two clients with different sampling: the worst of their costs against the model's."""
-    mechanism = DPOptimisation(
-        clip_norm=1.0,
-        noise_multiplier=2.0,
-        steps=50,
-        rule=Adam(learning_rate=0.01),
-        sampling=(Poisson(0.02), Poisson(0.1)),
-    )
-    plan = mechanism.plan(clients=2, rounds=4)
-    model = epsilon_bounds(plan, _scope(), DELTA).upper
-    own = [_costs.poisson_replaced(2.0, rate, 200, DELTA).upper for rate in (0.02, 0.1)]
-    events = project_clients(plan, _scope())
-    return decide(
-        len(events) == 2 and abs(model - max(own)) < 1e-5,
-        figure=f"clients {own[0]:.4f} and {own[1]:.4f}, model {model:.4f}",
-        argument="A record belongs to one client; given the releases so far, no other client's "
-        "message depends on it.",
-    )
-
-
-@claim(
-    id="tmlr-damping",
-    paper="TMLR",
-    place="Appendix B, on damping",
-    statement="Damping global updates does not change the guarantee.",
-)
-def damping() -> Finding:
-    """The events of plans with damping 0.1 and 1, for optimisation and perturbation."""
-    pairs = [
-        tuple(
-            project(_optimisation(Poisson(0.05), value).plan(clients=2, rounds=3), _scope())
-            for value in (0.1, 1.0)
-        ),
-        tuple(
-            project(
-                LocalAveraging(clip_norm=1.0, noise_multiplier=3.0, damping=value).plan(
-                    clients=2, rounds=3, parts=4
-                ),
-                _scope(),
-            )
-            for value in (0.1, 1.0)
-        ),
-    ]
-    return decide(
-        all(a == b for a, b in pairs),
-        figure=f"{pairs[0][0]} and {pairs[1][0]} with and without",
-        argument="A public factor multiplies signal and noise alike: post-processing.",
     )
