@@ -20,12 +20,11 @@ from audits.claims import (
     workshop,
     workshop_training,
 )
-from audits.claims.ledger import Check, ClaimEntry, Finding, Verdict, claim, entries
+from audits.claims.ledger import Check, ClaimEntry, Finding, Verdict, claim, entries, index
 from audits.claims.run import ClaimResult, as_json, run_entries
 
-CLAIMS: dict[str, ClaimEntry] = {
-    entry.id: entry
-    for entry in entries(
+CLAIMS: dict[str, ClaimEntry] = index(
+    entries(
         workshop,
         workshop_training,
         thesis_accounting,
@@ -38,7 +37,7 @@ CLAIMS: dict[str, ClaimEntry] = {
         tmlr_tables,
         tum,
     )
-}
+)
 
 
 def run_claims(ids: list[str] | None = None, include_slow: bool = False) -> list[ClaimResult]:

@@ -4,7 +4,7 @@ A check computes numbers and hands truth values to `decide`, `decide_if` or `dec
 verdict follows from them and is never written down in the check.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from types import ModuleType
@@ -115,6 +115,16 @@ def entries(*modules: ModuleType) -> tuple[ClaimEntry, ...]:
         for value in vars(module).values()
         if isinstance(value, ClaimEntry)
     )
+
+
+def index(found: Iterable[ClaimEntry]) -> dict[str, ClaimEntry]:
+    """The entries by id, which must be unique."""
+    by_id: dict[str, ClaimEntry] = {}
+    for entry in found:
+        if entry.id in by_id:
+            raise ValueError(f"`id` must be unique, got {entry.id!r} twice.")
+        by_id[entry.id] = entry
+    return by_id
 
 
 def decide(

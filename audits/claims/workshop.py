@@ -220,7 +220,7 @@ def threat_model() -> Finding:
     statement="C = 75 is a clipping bound that acts on the per-example gradients of eq. 4.",
 )
 def clip_norm() -> Finding:
-    """Markov's inequality on the inputs' squared norm, which standardisation fixes; no records are needed."""
+    """Markov's inequality on ‖x‖², whose mean standardisation fixes; no records are needed."""
     numeric, one_hot, bound = 6, 8, 75.0
     mean_square = float(numeric + one_hot)
     clipped_at_most = mean_square / bound**2
@@ -234,8 +234,8 @@ def clip_norm() -> Finding:
         f"{100 * clipped_at_most:.2f}% of unscaled gradients reach C; scaled by N/L: {scaled:.0f}",
         argument="Adult has 6 standardised columns and 8 one-hot groups, so that E‖x‖² = 14 "
         "exactly, and the gradient of log σ(t·w·x) by the mean is at most ‖x‖ in norm. By "
-        "Markov's inequality, hardly any unscaled gradient is clipped at 75: noise of 5·75 would be added "
-        "for nothing. The minibatch loss times N/L has gradients around 187, which C = 75 fits.",
+        "Markov's inequality, hardly any unscaled gradient is clipped at 75: noise of 5·75 would "
+        "be added for nothing. The minibatch loss times N/L has gradients around 187, which C = 75 fits.",
     )
 
 

@@ -119,7 +119,7 @@ def global_vi_unequal() -> Finding:
         "clients count for more: that costs accuracy."
     )
     if reached:
-        return decide(True, figure=figure, argument=argument)
+        return decide(reached, figure=figure, argument=argument)
     return untestable(
         reason="not established: no plain reading of the paper gives its figure, and the paper "
         "does not say how gradients of different clients are weighted and which state Adagrad "
