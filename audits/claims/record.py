@@ -1,0 +1,42 @@
+"""Writes `recorded.json`: every finding with its time, the versions and the command.
+
+python -m audits.claims.record           # fast checks; keeps what is recorded of slow ones
+python -m audits.claims.record --slow    # all checks
+python -m audits.claims.record ID …      # these only, slow or not; keeps the others
+"""
+
+import importlib.metadata
+import json
+import sys
+from pathlib import Path
+
+from audits.claims import CLAIMS, as_json, run_claims
+from audits.claims.run import RECORD
+
+_KEPT = ("verdict", "figure", "argument", "condition", "seconds")
+_PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy")
+
+
+def main(arguments: list[str]) -> None:
+    """Runs the checks and rewrites the record."""
+    target = Path(__file__).with_name(RECORD)
+    old = json.loads(target.read_text(encoding="utf-8"))["claims"] if target.exists() else {}
+    everything = arguments in ([], ["--slow"])
+    chosen = list(CLAIMS) if everything else arguments
+    slow = arguments != []
+    wanted = [name for name in chosen if slow or not CLAIMS[name].slow]
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    command = " ".join(["python -m audits.claims.record", *arguments])
+    found = {name: old[name] for name in CLAIMS if name in old}
+    for row in as_json(run_claims(wanted, include_slow=True))["claims"]:
+        record = {key: row[key] for key in _KEPT}
+        found[str(row["id"])] = record | {"versions": versions, "command": command}
+    content = {
+        "what": "Findings of the ledger of claims; checks are deterministic, training has seed 0",
+        "claims": {name: found[name] for name in CLAIMS if name in found},
+    }
+    target.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
