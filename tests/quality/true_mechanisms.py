@@ -1,0 +1,88 @@
+"""Mechanisms whose claims are true, each on a pair where the claim is as tight as it can be."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import dp_accounting as dpa
+import numpy as np
+from dp_accounting import NeighboringRelation
+from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+
+from audits import Claim
+
+
+@dataclass(frozen=True)
+class Case:
+    mechanism: Callable[[Any, np.random.Generator, int], Any]
+    pair: tuple[Any, Any]
+    claim: Callable[[], Claim]
+
+
+def gaussian(data: float, rng: np.random.Generator, n: int, sigma: float = 1.0) -> np.ndarray:
+    return data + rng.normal(scale=sigma, size=n)
+
+
+def laplace(data: float, rng: np.random.Generator, n: int) -> np.ndarray:
+    return data + rng.laplace(size=n)
+
+
+def randomised_response(data: int, rng: np.random.Generator, n: int) -> np.ndarray:
+    """With probability 1/2 a fair coin, else the truth."""
+    coin = rng.integers(0, 2, size=n)
+    return np.where(rng.random(n) < 0.5, coin, data)
+
+
+def poisson_gaussian(data: float, rng: np.random.Generator, n: int) -> np.ndarray:
+    return data * (rng.random(n) < 0.2) + rng.normal(scale=0.7, size=n)
+
+
+def two_rounds(data: float, rng: np.random.Generator, n: int) -> np.ndarray:
+    """The second query's sign is chosen by the first answer: adaptive composition."""
+    first = data + rng.normal(scale=1.5, size=n)
+    second = np.where(first > 0.5, data, -data) + rng.normal(scale=1.5, size=n)
+    return np.stack([first, second], axis=1)
+
+
+def clamped_geometric(data: int, rng: np.random.Generator, n: int) -> np.ndarray:
+    """Discrete Laplace noise e^{−|x|}, clamped to 0..3: two large atoms at the ends."""
+    rate = 1.0 - np.exp(-1.0)
+    noise = rng.geometric(rate, size=n) - rng.geometric(rate, size=n)
+    return np.clip(data + noise, 0, 3)
+
+
+def sparse_vector(data: float, rng: np.random.Generator, n: int) -> np.ndarray:
+    """AboveThreshold with ε = 1 (Dwork & Roth 2014, Algorithm 1): index of the first answer."""
+    threshold = rng.laplace(scale=2.0, size=(n, 1))
+    queries = np.array([1.0, -1.0, 1.0, 1.0, -1.0]) * data
+    above = queries + rng.laplace(scale=4.0, size=(n, 5)) >= threshold
+    return np.where(above.any(axis=1), above.argmax(axis=1), 5)
+
+
+TRUE: Mapping[str, Case] = {
+    "Gaussian": Case(gaussian, (1.0, 0.0), lambda: Claim(event=dpa.GaussianDpEvent(1.0))),
+    "Laplace": Case(laplace, (1.0, 0.0), lambda: Claim(event=dpa.LaplaceDpEvent(1.0))),
+    "randomised response": Case(
+        randomised_response,
+        (1, 0),
+        lambda: Claim(
+            event=dpa.RandomizedResponseDpEvent(0.5, 2), relation=NeighboringRelation.REPLACE_ONE
+        ),
+    ),
+    "Poisson-sampled Gaussian": Case(
+        poisson_gaussian,
+        (1.0, 0.0),
+        lambda: Claim(event=dpa.PoissonSampledDpEvent(0.2, dpa.GaussianDpEvent(0.7))),
+    ),
+    "two rounds, adaptive": Case(
+        two_rounds,
+        (1.0, 0.0),
+        lambda: Claim(event=dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.5), 2)),
+    ),
+    "clamped geometric": Case(
+        clamped_geometric, (2, 1), lambda: Claim(event=DiscreteLaplaceDpEvent(1.0, 1))
+    ),
+    "sparse vector": Case(sparse_vector, (1.0, 0.0), lambda: Claim(epsilon=1.0)),
+}
+half_noise = partial(gaussian, sigma=2**-0.5)

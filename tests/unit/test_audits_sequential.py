@@ -1,0 +1,212 @@
+"""The audit's edges: tiny samples, constants, infinities, NaN, and what the verdict says."""
+
+import json
+import re
+
+import dp_accounting as dpa
+import numpy as np
+import pytest
+
+import audits
+from audits import Claim, Evidence, LikelihoodRatio, Verdict, Word, audit, estimate_epsilon
+
+GAUSSIAN = Claim(event=dpa.GaussianDpEvent(1.0))
+PAIR = (1.0, 0.0)
+
+
+def shifted(data, rng, n, scale=1.0):
+    return data + rng.normal(scale=scale, size=n)
+
+
+MECHANISMS = {
+    "constant": lambda data, rng, n: np.zeros(n),
+    "NaN": lambda data, rng, n: np.full(n, np.nan),
+    "infinite": lambda data, rng, n: np.full(n, np.inf),
+    "strange": lambda data, rng, n: rng.choice([np.nan, np.inf, -np.inf, 0.0, 1.0], size=n),
+    "huge": lambda data, rng, n: 1e300 * rng.standard_cauchy(n),
+    "tiny": lambda data, rng, n: 1e-310 * rng.normal(size=n),
+    "integers": lambda data, rng, n: rng.integers(0, 2, size=n),
+    "booleans": lambda data, rng, n: rng.random(n) < 0.5,
+    "lists": lambda data, rng, n: [[value, 0.0] for value in rng.normal(size=n)],
+    "normal": shifted,
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("draws", [1, 2, 10, 300])
+def test_no_crash_no_nan_no_false_alarm(name, draws):
+    """False alarm: at most 1e-9 for each of the forty."""
+    verdict = audit(
+        MECHANISMS[name],
+        PAIR,
+        GAUSSIAN,
+        confidence=1 - 1e-9,
+        max_samples=draws,
+        rng=np.random.default_rng(0),
+    )
+    assert verdict.word is not Word.REFUTED
+    assert verdict.evidence.samples == draws
+    assert np.isfinite(verdict.evidence.log_e_value)
+    assert 0.0 < verdict.evidence.p_value <= 1.0
+    assert np.isfinite(verdict.evidence.epsilon_lower)
+    if draws <= 2:
+        assert verdict.word is Word.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 3.0])
+def test_an_exact_leak_is_convicted_whatever_its_value(value):
+    verdict = audit(
+        lambda data, rng, n: np.full(n, value if data else 0.0),
+        PAIR,
+        GAUSSIAN,
+        rng=np.random.default_rng(0),
+    )
+    assert verdict.refuted
+    assert verdict.evidence.samples < 40
+
+
+def test_convicts_in_both_directions_and_by_spread_alone():
+    for pair in (PAIR, PAIR[::-1]):
+        halved = audit(
+            lambda d, rng, n: shifted(d, rng, n, 0.5), pair, GAUSSIAN, rng=np.random.default_rng(1)
+        )
+        assert halved.refuted
+    by_spread = audit(
+        lambda data, rng, n: rng.normal(scale=1.0 + 9.0 * data, size=n),
+        PAIR,
+        GAUSSIAN,
+        rng=np.random.default_rng(2),
+    )
+    assert by_spread.refuted
+
+
+def test_the_same_seed_gives_the_same_verdict():
+    first, second = (
+        audit(shifted, PAIR, GAUSSIAN, max_samples=500, rng=np.random.default_rng(5))
+        for _ in range(2)
+    )
+    assert first == second
+    assert first.evidence.seed == int(np.random.default_rng(5).integers(2**63))
+
+
+def test_a_vector_is_scored_by_what_separates_it():
+    """Ten coordinates that move in opposite directions: their sum shows nothing."""
+    signs = np.resize([1.0, -1.0], 10)
+    verdict = audit(
+        lambda data, rng, n: data * signs + rng.normal(size=(n, 10)),
+        PAIR,
+        Claim(mu=1.5),
+        rng=np.random.default_rng(3),
+    )
+    assert verdict.refuted
+    assert verdict.evidence.statistic == "a learnt linear score"
+
+
+def test_known_densities_make_a_statistic():
+    statistic = LikelihoodRatio(lambda x: -2 * (x - 1.0) ** 2, lambda x: -2 * x**2)
+    verdict = audit(
+        lambda d, rng, n: shifted(d, rng, n, 0.5),
+        PAIR,
+        GAUSSIAN,
+        statistic=statistic,
+        rng=np.random.default_rng(4),
+    )
+    assert verdict.refuted
+    assert verdict.evidence.statistic == "the likelihood ratio"
+
+
+def test_the_bound_of_epsilon_is_below_the_truth_at_every_time():
+    """Laplace with scale 1/2: ε = 2. False alarm: 1e-9."""
+    evidence = estimate_epsilon(
+        lambda data, rng, n: data + rng.laplace(scale=0.5, size=n),
+        PAIR,
+        delta=0.0,
+        confidence=1 - 1e-9,
+        max_samples=20_000,
+        rng=np.random.default_rng(0),
+    )
+    bounds = [bound for _, bound in evidence.epsilon_path]
+    assert bounds == sorted(bounds)
+    assert 1.5 < evidence.epsilon_lower <= 2.0 + 1e-9
+
+
+def test_a_refuted_bound_exceeds_a_false_epsilon():
+    evidence = estimate_epsilon(
+        lambda data, rng, n: data + rng.laplace(scale=0.25, size=n),
+        PAIR,
+        delta=0.0,
+        max_samples=5_000,
+        rng=np.random.default_rng(0),
+    )
+    assert evidence.epsilon_lower > 2.0
+
+
+def test_a_point_is_called_weak():
+    verdict = audit(
+        shifted,
+        PAIR,
+        Claim(epsilon=4.377, delta=1e-5),
+        max_samples=200,
+        rng=np.random.default_rng(0),
+    )
+    assert verdict.word is Word.INCONCLUSIVE
+    assert "weak claim" in verdict.explain()
+    assert verdict.evidence.delta == 1e-5
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0])
+def test_json_and_explanation(scale):
+    verdict = audit(
+        lambda d, rng, n: shifted(d, rng, n, scale),
+        PAIR,
+        GAUSSIAN,
+        max_samples=400,
+        rng=np.random.default_rng(0),
+    )
+    assert Verdict.from_json(verdict.to_json()) == verdict
+    assert Evidence.from_json(verdict.evidence.to_json()) == verdict.evidence
+    assert json.loads(verdict.to_json())["word"] == verdict.word.value
+    text = verdict.explain()
+    assert text.startswith(verdict.word.value.replace("_", " "))
+    assert "\n" not in text
+    assert not re.search(r"\b(pass(ed|es)?|safe|private|secure)\b", text, re.IGNORECASE)
+
+
+def test_json_of_others_is_refused():
+    verdict = audit(shifted, PAIR, GAUSSIAN, max_samples=10, rng=np.random.default_rng(0))
+    body = json.loads(verdict.to_json())
+    for change in ({"word": "PASSED"}, {"version": 99}, {"surplus": 1}, {"evidence": {}}):
+        with pytest.raises(ValueError, match="must"):
+            Verdict.from_json(json.dumps(body | change))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"confidence": 1.0}, "`confidence` must be in"),
+        ({"max_samples": 0}, "`max_samples` must be at least 1"),
+        ({"delta": 2.0}, "`delta` must be in"),
+        ({"rng": 3}, "`rng` must be a numpy Generator"),
+        ({"statistic": lambda outputs: [1.0]}, "`statistic` must give one number per output"),
+    ],
+)
+def test_bad_arguments(keywords, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        audit(shifted, PAIR, GAUSSIAN, **({"rng": np.random.default_rng(0)} | keywords))
+
+
+def test_bad_mechanisms_and_pairs():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="must return n = "):
+        audit(lambda data, rng, n: np.zeros(n + 1), PAIR, GAUSSIAN, rng=rng)
+    with pytest.raises(TypeError, match="`pair` must be"):
+        audit(shifted, 3, GAUSSIAN, rng=rng)
+    with pytest.raises(TypeError, match="`mechanism` must be callable"):
+        audit(None, PAIR, GAUSSIAN, rng=rng)
+    with pytest.raises(TypeError, match="`statistic` must be given"):
+        audit(lambda data, rng, n: ["a"] * n, PAIR, GAUSSIAN, rng=rng)
+
+
+def test_one_at_a_time_functions_are_lifted():
+    one = audits.repeat(lambda data, rng: data + rng.normal(scale=0.4))
+    assert audit(one, PAIR, GAUSSIAN, rng=np.random.default_rng(0)).refuted
