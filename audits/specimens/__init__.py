@@ -1,0 +1,59 @@
+"""The zoo of flaws: differential-privacy mistakes, each beside its repair.
+
+Every module here but those of the machinery is a flaw: it defines `SPECIMENS`, `LINTS` or both and
+is found by itself, so a new specimen is one new file.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+from audits.specimens.examine import Examination, as_json, epsilon_claimed, examine, run_zoo
+from audits.specimens.lint import Finding, Lint
+from audits.specimens.specimen import CAUGHT, HARMLESS, Expected, Specimen, Witness
+
+__all__ = [
+    "CAUGHT",
+    "HARMLESS",
+    "LINTS",
+    "SPECIMENS",
+    "Examination",
+    "Expected",
+    "Finding",
+    "Lint",
+    "Specimen",
+    "Witness",
+    "as_json",
+    "epsilon_claimed",
+    "examine",
+    "run_zoo",
+]
+
+# The modules that are not flaws.
+MACHINERY = frozenset({"examine", "lint", "specimen", "federations", "sums"})
+
+
+def _members(attribute: str) -> Iterator[Any]:
+    for module in sorted(found.name for found in pkgutil.iter_modules(__path__)):
+        if module not in MACHINERY:
+            loaded = importlib.import_module(f"{__name__}.{module}")
+            if not hasattr(loaded, "SPECIMENS") and not hasattr(loaded, "LINTS"):
+                raise ImportError(f"{loaded.__name__} must define SPECIMENS or LINTS.")
+            yield from getattr(loaded, attribute, ())
+
+
+def _by_name(members: Iterator[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for member in members:
+        if member.name in found:
+            raise ValueError(f"`name` must be unique in the zoo, got {member.name!r} twice.")
+        found[member.name] = member
+    return found
+
+
+SPECIMENS: dict[str, Specimen] = _by_name(_members("SPECIMENS"))
+"""All specimens, by name."""
+
+LINTS: dict[str, Lint] = _by_name(_members("LINTS"))
+"""All lints, by name."""

@@ -1,0 +1,194 @@
+"""Auditing specimens: one, or the whole zoo."""
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from audits.auditor import audit
+from audits.claim import Claim
+from audits.execute import Mechanism
+from audits.hunting import hunt
+from audits.specimens.lint import Finding, Lint
+from audits.specimens.specimen import Specimen
+from audits.verdict import Verdict, Word
+
+REPORTED_DELTA = 1e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """The verdicts on a flawed mechanism and on its twin.
+
+    Attributes:
+      specimen: What was examined.
+      flawed: The verdict on the flawed mechanism.
+      repaired: The verdict on the twin.
+      seconds: How long both took.
+    """
+
+    specimen: Specimen
+    flawed: Verdict
+    repaired: Verdict
+    seconds: float = 0.0
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether both words are the expected ones."""
+        return (self.flawed.word, self.repaired.word) == self.specimen.expected
+
+
+def examine(
+    specimen: Specimen,
+    rng: np.random.Generator,
+    confidence: float = 0.99,
+    *,
+    executor: Executor | None = None,
+) -> Examination:
+    """Audits both mechanisms of a specimen on its pair.
+
+    A sound twin is refuted with probability at most 1 − confidence.
+
+    Args:
+      specimen: What to examine.
+      rng: Seeds both audits; the flawed mechanism's comes first.
+      confidence: 1 − α of each of the two audits.
+      executor: For the draws.
+    """
+    start = time.perf_counter()
+    flawed = verdict_on(specimen.flawed, specimen, rng, confidence, executor=executor)
+    repaired = verdict_on(specimen.repaired, specimen, rng, confidence, executor=executor)
+    seconds = time.perf_counter() - start
+    return Examination(specimen=specimen, flawed=flawed, repaired=repaired, seconds=seconds)
+
+
+def verdict_on(
+    mechanism: Mechanism,
+    specimen: Specimen,
+    rng: np.random.Generator,
+    confidence: float = 0.99,
+    *,
+    executor: Executor | None = None,
+) -> Verdict:
+    """The verdict on one mechanism against the specimen's claim, on its pair."""
+    options: dict[str, Any] = {
+        "rng": rng,
+        "confidence": confidence,
+        "max_samples": specimen.max_samples,
+        "executor": executor,
+    }
+    if specimen.statistic is None:
+        return hunt(mechanism, specimen.claim, pairs=[specimen.pair], **options)
+    return audit(mechanism, specimen.pair, specimen.claim, statistic=specimen.statistic, **options)
+
+
+def run_zoo(
+    specimens: Iterable[Specimen],
+    rng: np.random.Generator,
+    confidence: float = 0.99,
+    *,
+    executor: Executor | None = None,
+) -> tuple[Examination, ...]:
+    """Examines specimens, each with a generator of its own: one more changes none of the others'.
+
+    The generator depends on one number from `rng` and on the specimen's name.
+    """
+    seed = int(rng.integers(2**63))
+    found = []
+    for specimen in specimens:
+        own = np.random.default_rng([seed, *specimen.name.encode()])
+        found.append(examine(specimen, own, confidence, executor=executor))
+    return tuple(found)
+
+
+def epsilon_claimed(claim: Claim, delta: float = REPORTED_DELTA) -> float:
+    """The ε that a claim allows at δ, from above, by bisection of its δ(ε); infinite above 700."""
+    if claim.epsilon is not None and delta >= claim.delta:
+        return claim.epsilon
+    low, high = 0.0, 1.0
+    while claim.delta_upper(high) > delta:
+        low, high = high, 2.0 * high
+        if high > 700.0:
+            return float("inf")
+    while high - low > 1e-6 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if claim.delta_upper(middle) <= delta else (middle, high)
+    return high
+
+
+def as_json(
+    examinations: Iterable[Examination], lints: Iterable[Lint] = ()
+) -> dict[str, list[dict[str, Any]]]:
+    """The zoo as plain data for `json.dumps`; infinities become None."""
+    return {
+        "specimens": [_examination(one) for one in examinations],
+        "lints": [_lint(one) for one in lints],
+    }
+
+
+def _examination(one: Examination) -> dict[str, Any]:
+    specimen = one.specimen
+    body: dict[str, Any] = {
+        "name": specimen.name,
+        "flaw": specimen.flaw,
+        "reference": specimen.reference,
+        "claim": specimen.claim.describe(),
+        "claimed_epsilon_upper": _finite(epsilon_claimed(specimen.claim)),
+        "delta": REPORTED_DELTA,
+        "pair": specimen.pair.name,
+        "flawed": _side(one.flawed, specimen.expected.flawed),
+        "repaired": _side(one.repaired, specimen.expected.repaired),
+        "as_expected": one.as_expected,
+        "seconds": one.seconds,
+    }
+    if specimen.witness is not None:
+        body["witness"] = {
+            "event": specimen.witness.event,
+            "probability_first_lower": specimen.witness.probability_first_lower,
+            "probability_second_upper": specimen.witness.probability_second_upper,
+            "epsilon_lower": _finite(specimen.witness.epsilon_lower(REPORTED_DELTA)),
+        }
+    return body
+
+
+def _side(verdict: Verdict, expected: Word) -> dict[str, Any]:
+    evidence = verdict.evidence
+    return {
+        "verdict": verdict.word.value,
+        "expected": expected.value,
+        "samples": evidence.samples,
+        "epsilon_lower": _finite(evidence.epsilon_lower),
+        "epsilon_delta": evidence.delta,
+        "log_e_value": None if evidence.log_e_value is None else _finite(evidence.log_e_value),
+        "confidence": evidence.confidence,
+        "statistic": evidence.statistic,
+        "seed": evidence.seed,
+        "explanation": verdict.explain(),
+    }
+
+
+def _lint(lint: Lint) -> dict[str, Any]:
+    return {
+        "name": lint.name,
+        "flaw": lint.flaw,
+        "reference": lint.reference,
+        "flawed": _finding(lint.flawed()),
+        "repaired": _finding(lint.repaired()),
+        "as_expected": lint.as_expected(),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "verdict": finding.word.value,
+        "claimed": _finite(finding.claimed),
+        "found": _finite(finding.found),
+        "sentence": finding.sentence,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,49 @@
+"""Mistakes that need no sampling: a claim that arithmetic alone contradicts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from audits.verdict import Word
+
+
+class Finding(NamedTuple):
+    """What the arithmetic says of a statement: the word, the figures, and them in a sentence."""
+
+    word: Word
+    claimed: float
+    found: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lint:
+    """One mistake on paper beside its repair; each check computes a figure and gives its word.
+
+    Attributes:
+      name: Short, and unique in the zoo.
+      flaw: What is wrong, in one sentence.
+      reference: Where it is found or described.
+      explanation: Why it is wrong and what is right.
+      flawed: Checks the mistaken statement; `REFUTED` is expected.
+      repaired: Checks the repaired one; `NOT_REFUTED` is expected.
+    """
+
+    name: str
+    flaw: str
+    reference: str
+    explanation: str
+    flawed: Callable[[], Finding]
+    repaired: Callable[[], Finding]
+
+    def __post_init__(self) -> None:
+        for name in ("name", "flaw", "reference", "explanation"):
+            text = getattr(self, name)
+            if not isinstance(text, str) or not text.strip():
+                raise ValueError(f"`{name}` must be a text, got {text!r}.")
+        if "\n" in self.flaw or not self.flaw.endswith("."):
+            raise ValueError(f"`flaw` must be one sentence on one line, got {self.flaw!r}.")
+
+    def as_expected(self) -> bool:
+        """Whether the mistake is refuted and the repair is not."""
+        return self.flawed().word is Word.REFUTED and self.repaired().word is Word.NOT_REFUTED

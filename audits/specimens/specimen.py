@@ -1,0 +1,113 @@
+"""What a specimen is: a flawed mechanism, its repaired twin, and what must be said of both."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from accountants import _validate
+from audits.claim import Claim
+from audits.execute import Mechanism
+from audits.pairs import Pair
+from audits.statistics import Statistic
+from audits.verdict import Word
+
+DEFAULT_SAMPLES = 5_000
+
+
+class Expected(NamedTuple):
+    """What an audit must say of the flawed mechanism and of its twin."""
+
+    flawed: Word
+    repaired: Word
+
+
+CAUGHT = Expected(Word.REFUTED, Word.NOT_REFUTED)
+"""The flaw breaks the claim, the repair restores it."""
+
+HARMLESS = Expected(Word.NOT_REFUTED, Word.NOT_REFUTED)
+"""What looks like the flaw, in a setting where it leaks nothing: an audit must not cry wolf."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """A certificate against the flawed mechanism that needs no sampling.
+
+    On the specimen's pair, the event has at least `probability_first_lower` under the first data
+    set and at most `probability_second_upper` under the second. By the definition of (ε, δ)-DP,
+    P(S) ≤ e^ε·Q(S) + δ, so ε is at least log((P(S) − δ)/Q(S)).
+
+    Attributes:
+      event: S in words.
+      probability_first_lower: A lower bound of P(S).
+      probability_second_upper: An upper bound of Q(S).
+
+    >>> round(Witness(event="heads", probability_first_lower=0.9,
+    ...               probability_second_upper=0.1).epsilon_lower(0.0), 4)
+    2.1972
+    """
+
+    event: str
+    probability_first_lower: float
+    probability_second_upper: float
+
+    def __post_init__(self) -> None:
+        for name in ("probability_first_lower", "probability_second_upper"):
+            _validate.closed_unit(name, getattr(self, name))
+        if not self.event:
+            raise ValueError("`event` must say what happens, got ''.")
+
+    def epsilon_lower(self, delta: float) -> float:
+        """The ε that the mechanism has at least, at δ; 0 where the event shows nothing."""
+        excess = self.probability_first_lower - _validate.closed_unit("delta", delta)
+        if excess <= self.probability_second_upper:
+            return 0.0
+        if self.probability_second_upper == 0.0:
+            return math.inf
+        return math.log(excess) - math.log(self.probability_second_upper)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specimen:
+    """One flaw. The claim is true of `repaired`, and of `flawed` where that is expected.
+
+    Attributes:
+      name: Short, and unique in the zoo.
+      flaw: What is wrong, in one sentence.
+      reference: Where the flaw is found or described, and what proves the repair.
+      explanation: Why the flaw breaks the claim and why the twin keeps it.
+      claim: What is asserted of both.
+      flawed: A mechanism `(data, rng, n) -> n outputs`.
+      repaired: Its twin.
+      pair: Data sets that are neighbours under the claim's relation.
+      statistic: What to look at; None lets the audit hunt for one on this pair.
+      expected: The words for both.
+      max_samples: The most draws per side.
+      witness: A proof of the leak by one event, where there is a closed form.
+    """
+
+    name: str
+    flaw: str
+    reference: str
+    explanation: str
+    claim: Claim
+    flawed: Mechanism
+    repaired: Mechanism
+    pair: Pair
+    statistic: Statistic | None
+    expected: Expected
+    max_samples: int = DEFAULT_SAMPLES
+    witness: Witness | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("name", "flaw", "reference", "explanation"):
+            text = getattr(self, name)
+            if not isinstance(text, str) or not text.strip():
+                raise ValueError(f"`{name}` must be a text, got {text!r}.")
+        if "\n" in self.flaw or not self.flaw.endswith("."):
+            raise ValueError(f"`flaw` must be one sentence on one line, got {self.flaw!r}.")
+        for name in ("flawed", "repaired"):
+            if not callable(getattr(self, name)):
+                raise TypeError(f"`{name}` must be a mechanism, got {getattr(self, name)!r}.")
+        if not isinstance(self.pair, Pair):
+            raise TypeError(f"`pair` must be a Pair, got {type(self.pair).__name__}.")
+        _validate.count("max_samples", self.max_samples)

@@ -1,0 +1,181 @@
+"""The zoo: fields complete, every flaw caught, no twin accused.
+
+False alarms: a twin's claim is tested at confidence 1 − 1e-8, so that a sound twin fails its test
+with probability at most 1e-8, and fewer than 100 of them together with less than 1e-6; seeds are
+fixed besides. Flawed ones are tested at 99%, with fixed seeds.
+"""
+
+import dataclasses
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import audits.specimens
+from audits import Claim, Word
+from audits.specimens import (
+    CAUGHT,
+    LINTS,
+    SPECIMENS,
+    Examination,
+    Specimen,
+    Witness,
+    as_json,
+    epsilon_claimed,
+    examine,
+    run_zoo,
+)
+from audits.specimens.examine import REPORTED_DELTA, verdict_on
+
+SOUND = 1.0 - 1e-8
+
+
+@pytest.mark.parametrize("name", [*SPECIMENS, *LINTS])
+def test_fields_are_complete(name):
+    """A reference, a twin, expected words, a sentence and an explanation of both sides."""
+    member = SPECIMENS.get(name) or LINTS[name]
+    for text in (member.name, member.flaw, member.reference, member.explanation):
+        assert text.strip()
+    assert "twin" in member.explanation
+    assert member.flawed != member.repaired
+    assert member.flaw.endswith(".")
+    if isinstance(member, Specimen):
+        assert isinstance(member.claim, Claim)
+        assert not member.claim.is_point
+        assert member.expected.repaired is Word.NOT_REFUTED
+        assert member.pair.name != "the given pair"
+
+
+def test_every_flaw_module_is_registered_and_documented():
+    found = 0
+    for module in pkgutil.iter_modules(audits.specimens.__path__):
+        if module.name in audits.specimens.MACHINERY:
+            continue
+        loaded = importlib.import_module(f"audits.specimens.{module.name}")
+        assert loaded.__doc__
+        for member in getattr(loaded, "SPECIMENS", ()):
+            assert SPECIMENS[member.name] is member
+            found += 1
+    assert found == len(SPECIMENS)
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+def test_the_flawed_mechanism_gets_the_expected_word(name):
+    specimen = SPECIMENS[name]
+    harmless = specimen.expected.flawed is Word.NOT_REFUTED
+    verdict = verdict_on(
+        specimen.flawed, specimen, np.random.default_rng(0), SOUND if harmless else 0.99
+    )
+    assert verdict.word is specimen.expected.flawed, verdict.explain()
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+def test_the_twin_is_not_refuted(name):
+    specimen = SPECIMENS[name]
+    verdict = verdict_on(specimen.repaired, specimen, np.random.default_rng(1), SOUND)
+    assert verdict.word is Word.NOT_REFUTED, verdict.explain()
+
+
+@pytest.mark.parametrize("name", [n for n, s in SPECIMENS.items() if s.witness is not None])
+def test_a_witness_proves_more_than_is_claimed(name):
+    specimen = SPECIMENS[name]
+    claimed = epsilon_claimed(specimen.claim)
+    assert specimen.witness.epsilon_lower(REPORTED_DELTA) > claimed
+
+
+@pytest.mark.parametrize("name", LINTS)
+def test_lints_tell_the_mistake_from_the_repair(name):
+    assert LINTS[name].as_expected()
+
+
+def small_specimen(**changes):
+    return dataclasses.replace(SPECIMENS["fixed seed"], max_samples=200, **changes)
+
+
+def test_a_hunt_where_no_statistic_is_given():
+    specimen = small_specimen(statistic=None)
+    examination = examine(specimen, np.random.default_rng(0))
+    assert examination.as_expected
+    assert "explored" in examination.flawed.reason
+
+
+def test_the_zoo_as_json():
+    found = run_zoo(
+        [small_specimen(), SPECIMENS["exact mean released beside"]], np.random.default_rng(0)
+    )
+    body = json.loads(json.dumps(as_json(found, LINTS.values()), allow_nan=False))
+    first, second = body["specimens"]
+    assert first["name"] == "fixed seed"
+    assert first["reference"]
+    assert first["flawed"]["verdict"] == "REFUTED"
+    assert first["flawed"]["samples"] > 0
+    assert first["repaired"]["verdict"] == "NOT_REFUTED"
+    assert first["as_expected"]
+    assert first["claimed_epsilon_upper"] == pytest.approx(4.3771780957, rel=1e-5)
+    assert second["witness"]["epsilon_lower"] is None  # infinite
+    assert len(body["lints"]) == len(LINTS)
+
+
+def test_a_zoo_gives_each_specimen_the_same_draws_whoever_else_is_there():
+    both = run_zoo(
+        [SPECIMENS["noise reused across releases"], small_specimen()], np.random.default_rng(3)
+    )
+    alone = run_zoo([small_specimen()], np.random.default_rng(3))
+    assert both[1].repaired.evidence == alone[0].repaired.evidence
+
+
+def test_an_examination_that_went_wrong_says_so():
+    good = examine(small_specimen(), np.random.default_rng(0))
+    swapped = Examination(specimen=good.specimen, flawed=good.repaired, repaired=good.flawed)
+    assert good.as_expected
+    assert not swapped.as_expected
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"reference": " "},
+        {"flaw": "no full stop"},
+        {"explanation": ""},
+        {"repaired": None},
+        {"pair": ([0.0], [1.0])},
+        {"max_samples": 0},
+    ],
+)
+def test_incomplete_specimens_are_refused(changes):
+    with pytest.raises((TypeError, ValueError), match=next(iter(changes))):
+        small_specimen(**changes)
+
+
+def test_a_specimen_needs_every_field():
+    with pytest.raises(TypeError, match="expected"):
+        Specimen(name="a", flaw="b.", reference="c", explanation="d", statistic=None)
+    assert CAUGHT == (Word.REFUTED, Word.NOT_REFUTED)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "delta", "epsilon"),
+    [(0.5, 0.5, 0.0, 0.0), (0.2, 0.5, 0.0, 0.0), (1.0, 0.0, 0.1, np.inf), (0.6, 0.25, 0.1, 0.693)],
+)
+def test_what_a_witness_shows(first, second, delta, epsilon):
+    witness = Witness(event="S", probability_first_lower=first, probability_second_upper=second)
+    assert witness.epsilon_lower(delta) == pytest.approx(epsilon, abs=1e-3)
+
+
+def test_import_audits_builds_no_specimens():
+    code = "import sys, audits; print([m for m in sys.modules if m.startswith('audits.specimens')])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_the_zoo_loads_nothing_heavy():
+    code = (
+        "import sys, audits.specimens; "
+        "print([m for m in ('torch', 'matplotlib', 'hypothesis') if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
