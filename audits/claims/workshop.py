@@ -235,7 +235,8 @@ def clip_norm() -> Finding:
         argument="Adult has 6 standardised columns and 8 one-hot groups, so that E‖x‖² = 14 "
         "exactly, and the gradient of log σ(t·w·x) by the mean is at most ‖x‖ in norm. By "
         "Markov's inequality, hardly any unscaled gradient is clipped at 75: noise of 5·75 would "
-        "be added for nothing. The minibatch loss times N/L has gradients around 187, which C = 75 fits.",
+        "be added for nothing. The minibatch loss times N/L has gradients around 187, which C = 75
+        fits.",
     )
 
 
