@@ -7,6 +7,8 @@ paper's module; a new module is one word in `entries(...)` below. Nothing is che
 'REFUTED'
 """
 
+from collections.abc import Collection
+
 from audits.claims import (
     thesis_accounting,
     thesis_central_noise,
@@ -40,7 +42,7 @@ CLAIMS: dict[str, ClaimEntry] = index(
 )
 
 
-def run_claims(ids: list[str] | None = None, include_slow: bool = False) -> list[ClaimResult]:
+def run_claims(ids: Collection[str] | None = None, include_slow: bool = False) -> list[ClaimResult]:
     """Runs the checks of the claims named, of all of them by default.
 
     A slow check that is not asked for is answered from `recorded.json`.

@@ -69,7 +69,8 @@ def fixed_size() -> Finding:
         argument="Let all other gradients be −C·u. In a batch of fixed size the record's place is "
         "taken by another −C·u when it is absent, so that along u the output is N(0) when its "
         "gradient is −C·u, and (1−q)N(0) + qN(2/σ) when it is +C·u: the shift is 2C, not ±C about "
-        "a common centre. Under Poisson sampling an absent record leaves a gap, and the pair fits.",
+        "a common centre. Under Poisson sampling an absent record leaves a gap, and the pair fits; "
+        "the accountant's public code says that it is for Poisson batches.",
     )
 
 

@@ -5,7 +5,10 @@ import functools
 import numpy as np
 
 import pvi
-from audits.claims.ledger import Finding, claim, decide, untestable
+from audits.claims import _costs
+from audits.claims.ledger import Finding, claim, decide, decide_against, untestable
+from audits.claims.workshop import ADULT_RECORDS, LOCAL_STEPS, NOISE, RATE
+from mechanisms import SERVER, Budget, DPOptimisation, Poisson
 from pvi.data import holdout, load_adult, split
 
 SEED = 0
@@ -14,6 +17,7 @@ SPLITS = {"A": (0.0, 0.0), "C": (0.7, -3.0)}
 # Table 5, test accuracy in per cent.
 PVI_PRINTED = {"A": 85.23, "C": 85.13}
 GLOBAL_PRINTED = 53.96
+PRIVATE_PRINTED = {"A": 85.02, "C": 82.46}  # ε_max = 1
 
 
 class _Study:
@@ -68,6 +72,35 @@ class _Study:
             rng=np.random.default_rng(SEED + 3),
         )
         return self.accuracy(q)
+
+    def private(self, target_epsilon: float, seed: int) -> float:
+        """DP-PVI: as many updates per client as the moments accountant allows, Poisson batches.
+
+        Gradients are clipped at 75 after scaling by N/L = 50 (workshop-clip-norm), hence at 1.5
+        before it.
+        """
+        updates = _costs.steps_within(target_epsilon, NOISE, RATE, 1e-4) // LOCAL_STEPS
+        cost = _costs.poisson(NOISE, RATE, LOCAL_STEPS * updates, 1e-4).upper
+        run = DPOptimisation(
+            clip_norm=75.0 * RATE,
+            noise_multiplier=NOISE,
+            steps=LOCAL_STEPS,
+            rule=pvi.Adagrad(learning_rate=0.5),
+            sampling=Poisson(RATE),
+            damping=0.1,
+        ).build(
+            model=self.model,
+            data=self.shards,
+            prior=self.prior,
+            rng=np.random.default_rng(seed),
+            schedule=pvi.Asynchronous.inverse_size([shard.size for shard in self.shards]),
+            budget=Budget(target_epsilon=cost * (1.0 + 1e-6), delta=1e-4),
+            keep_values=False,
+        )
+        run.federation.record = False
+        while sum(release.sender != SERVER for release in run.transcript) < 10 * updates:
+            run.run(200)
+        return self.accuracy(run.posterior)
 
 
 _study = functools.cache(_Study)
@@ -126,4 +159,51 @@ def global_vi_unequal() -> Finding:
         "keeps",
         figure=figure,
         argument=argument + " It does not explain all of the printed loss.",
+    )
+
+
+@claim(
+    id="workshop-dp-pvi-accuracy",
+    paper="Workshop",
+    place="Table 5, rows DP-PVI",
+    statement="With a budget of ε_max = 1, DP-PVI reaches about 85.0% on split A and 82.5% on C.",
+    slow=True,
+)
+def dp_pvi_accuracy() -> Finding:
+    """DP-PVI with Poisson batches on splits A and C, 124 updates per client, one seed."""
+    ours = {letter: _study(letter).private(1.0, SEED + 5) for letter in SPLITS}
+    close = all(abs(ours[letter] - printed) < 1.5 for letter, printed in PRIVATE_PRINTED.items())
+    return decide(
+        close,
+        figure=", ".join(f"{letter}: {value:.2f}%" for letter, value in ours.items()),
+        argument="The noise and steps are those of the paper, the batches Poisson samples, for "
+        "which the accounting holds; Adagrad's state persists between rounds.",
+    )
+
+
+@claim(
+    id="workshop-five-seeds",
+    paper="Workshop",
+    place="section 3, Results; Table 5",
+    statement="Accuracies of DP-PVI are means over five random seeds, with standard deviations "
+    "of 0.00 percentage points in seven of nine cells.",
+    slow=True,
+)
+def five_seeds() -> Finding:
+    """DP-PVI on split A at ε_max = 0.5 with five seeds, the data and their division kept."""
+    study = _study("A")
+    ours = np.array([study.private(0.5, SEED + 100 + k) for k in range(5)])
+    unit = 100.0 / (ADULT_RECORDS - TRAINING)
+    # The deviation of five counts of which one differs by one record: √(4/25) records.
+    one_record = 0.4 * unit
+    return decide_against(
+        stated=float(ours.std()) < 0.005,
+        reading="those cells are one run each, or five with one stream of noise: ±0.00 leaves room "
+        "for a difference of one test record",
+        under_reading=one_record < 0.005 <= 2.0 * one_record,
+        figure=f"{', '.join(f'{value:.2f}' for value in ours)}: ± {ours.std():.3f}; one of "
+        f"{ADULT_RECORDS - TRAINING} test records is {unit:.4f} points",
+        argument="Accuracy counts test records, so that 0.00 means that five runs agree to one "
+        "record. Independent noise of multiplier 5 does not do that, here with fixed data and in "
+        "the two cells of Table 5 that have ±0.15 and ±0.14.",
     )

@@ -187,7 +187,7 @@ def test_slow_checks_are_answered_from_the_record(results):
         assert results[name].recorded
         record = records()["claims"][name]
         assert results[name].finding.figure == record["figure"]
-        assert {"versions", "command", "seconds"} <= record.keys()
+        assert {"versions", "command", "seconds", "seed"} <= record.keys()
 
 
 def still(memory, damping=1.0):
