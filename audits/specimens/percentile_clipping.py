@@ -14,8 +14,8 @@ so S has probability at most R⁴/(8σ⁴) = 6⁴r⁴/8 ≈ 1.6e-22. The quotien
 
 Why the twin keeps it: the norm is moved by a noisy count of the gradients below it (Andrew,
 Thakkar, McMahan and Ramaswamy 2021, here `mechanisms.QuantileTracker`). One record changes sum and
-count by at most 2C and 2·½ under replacement, so they are one Gaussian release with 1/σ² = 1/σ_sum² +
-1/(2σ_count)², and the new norm is post-processing. Both parts are released here.
+count by at most 2C and 2·½ under replacement, so they are one Gaussian release with 1/σ² =
+1/σ_sum² + 1/(2σ_count)², and the new norm is post-processing. Both parts are released here.
 """
 
 from dataclasses import dataclass
