@@ -1,9 +1,9 @@
 """Shuffled batches, accounted for as Poisson batches of the same rate.
 
 Why it breaks the claim: in one epoch of shuffled batches a record is in exactly one of them. Under
-Poisson sampling it is in none with probability (1 − 1/B)^B, about a third, and then nothing leaks
-at all. With the others at −C in batches of one record, an epoch is B Gaussians at −C of which one,
-at random, is moved by 2C.
+Poisson sampling it is in none with probability (1 − 1/B)^B (a quarter for B = 2, about a third for
+many), and then nothing leaks at all. With the others at −C in batches of one record, an epoch is B
+Gaussians at −C of which one, at random, is moved by 2C.
 
 Why the twin keeps it: every batch draws each record on its own with probability 1/B, anew, which is
 the event that is claimed. The others' draws are independent of the record's and only add noise.
@@ -21,7 +21,7 @@ from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import REPLACE
 from audits.statistics import FloatArray, as_matrix
 
-BATCHES, NOISE_MULTIPLIER = 4, 0.7
+BATCHES, NOISE_MULTIPLIER = 2, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ SPECIMENS = (
         pair=Pair(
             np.append(_OTHERS, 1.0),
             np.append(_OTHERS, -1.0),
-            f"{BATCHES - 1} records at −C, the last one at +C or −C",
+            "all others at −C, the last record at +C or −C",
         ),
         statistic=OneIsMoved(),
         expected=CAUGHT,

@@ -5,6 +5,7 @@ with probability at most 1e-8, and fewer than 100 of them together with less tha
 fixed besides. Flawed ones are tested at 99%, with fixed seeds.
 """
 
+import collections
 import dataclasses
 import importlib
 import json
@@ -28,6 +29,7 @@ from audits.specimens import (
     as_json,
     epsilon_claimed,
     examine,
+    hidden_noise_in_factors,
     percentile_clipping,
     random_walk,
     run_zoo,
@@ -53,6 +55,27 @@ def test_fields_are_complete(name):
         assert not member.claim.is_point
         assert member.expected.repaired is Word.NOT_REFUTED
         assert member.pair.name != "the given pair"
+
+
+def records_of(data):
+    """All records of a data set, whatever its form, and the client that has each."""
+    if isinstance(data, tuple):
+        return [(client, target) for client, own in enumerate(data) for target in own]
+    return [tuple(np.atleast_1d(row)) for row in data]
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+def test_the_pair_are_neighbours_under_the_claimed_relation(name):
+    specimen = SPECIMENS[name]
+    first, second = (
+        collections.Counter(records_of(data))
+        for data in (specimen.pair.first, specimen.pair.second)
+    )
+    more, less = (first - second).total(), (second - first).total()
+    if specimen.claim.relation is REPLACE:
+        assert (more, less) == (1, 1)
+    else:
+        assert sorted((more, less)) == [0, 1]
 
 
 def test_every_flaw_module_is_registered_and_documented():
@@ -129,6 +152,17 @@ def test_what_project_says_of_the_flawed_federations():
     assert event.noise_multiplier == pytest.approx(2.0 / 10**0.5)
     with pytest.raises(UnsupportedEventError):
         project(flawed.plan(clients=10, rounds=10), dataclasses.replace(scope, view=AGGREGATE))
+
+
+@pytest.mark.slow
+def test_noise_hidden_in_the_factors_of_a_hundred_clients():
+    """σ = 5, T = 10, α = 1: the others are hardly ever clipped, and the leak is plainer."""
+    specimen = dataclasses.replace(
+        hidden_noise_in_factors.clipped_among(100), name="a hundred clients", max_samples=150
+    )
+    flawed = verdict_on(specimen.flawed, specimen, np.random.default_rng(0), 0.99)
+    repaired = verdict_on(specimen.repaired, specimen, np.random.default_rng(1), SOUND)
+    assert (flawed.word, repaired.word) == CAUGHT
 
 
 def small_specimen(**changes):
