@@ -50,11 +50,15 @@ def exact_beyond_one() -> Finding:
 def _delta_for(records: int, delta: float) -> Finding:
     """Publishing a random record has δ = 1/n at ε = 0: a δ that allows it protects nobody.
 
-    The figures are the expected number of records that may be published in full, at most one half.
+    The figures are the records that may be published in full, fewer than one, and n·δ.
     """
     published = records * delta
-    what = f"records out of {records} that δ = {delta:g} lets be published"
-    return _finding(0.5, published, published, what)
+    return Finding(
+        Word.REFUTED if published >= 1.0 else Word.NOT_REFUTED,
+        1.0,
+        published,
+        f"δ = {delta:g} lets {published:g} of {records} records be published in full.",
+    )
 
 
 def delta_too_large() -> Finding:

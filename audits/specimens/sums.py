@@ -12,6 +12,7 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
+from accountants import gaussian
 from audits.claim import Claim
 from audits.pairs import Pair
 from audits.statistics import FloatArray, as_matrix
@@ -75,10 +76,8 @@ class Weighted:
         return f"a weighted sum of {len(self.weights)} coordinates"
 
 
-def gaussian_delta_mu(epsilon: float, delta: float) -> float:
+def gaussian_mu_lower(epsilon: float, delta: float) -> float:
     """The largest μ of Gaussian DP whose ε at δ is at most `epsilon`; rounded downwards."""
-    from accountants import gaussian
-
     low, high = 1e-6, 100.0
     while high - low > 1e-9:
         middle = 0.5 * (low + high)

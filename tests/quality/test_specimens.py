@@ -5,6 +5,7 @@ with probability at most 1e-8, and fewer than 100 of them together with less tha
 fixed besides. Flawed ones are tested at 99%, with fixed seeds.
 """
 
+import collections
 import dataclasses
 import importlib
 import json
@@ -14,6 +15,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import audits.specimens
 from audits import Claim, Word
@@ -27,9 +29,14 @@ from audits.specimens import (
     as_json,
     epsilon_claimed,
     examine,
+    hidden_noise_in_factors,
+    percentile_clipping,
+    random_walk,
     run_zoo,
 )
 from audits.specimens.examine import REPORTED_DELTA, verdict_on
+from audits.specimens.sums import REPLACE
+from mechanisms import AGGREGATE, MESSAGES, NoiseSplitting, Scope, UnsupportedEventError, project
 
 SOUND = 1.0 - 1e-8
 
@@ -48,6 +55,27 @@ def test_fields_are_complete(name):
         assert not member.claim.is_point
         assert member.expected.repaired is Word.NOT_REFUTED
         assert member.pair.name != "the given pair"
+
+
+def records_of(data):
+    """All records of a data set, whatever its form, and the client that has each."""
+    if isinstance(data, tuple):
+        return [(client, target) for client, own in enumerate(data) for target in own]
+    return [tuple(np.atleast_1d(row)) for row in data]
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+def test_the_pair_are_neighbours_under_the_claimed_relation(name):
+    specimen = SPECIMENS[name]
+    first, second = (
+        collections.Counter(records_of(data))
+        for data in (specimen.pair.first, specimen.pair.second)
+    )
+    more, less = (first - second).total(), (second - first).total()
+    if specimen.claim.relation is REPLACE:
+        assert (more, less) == (1, 1)
+    else:
+        assert sorted((more, less)) == [0, 1]
 
 
 def test_every_flaw_module_is_registered_and_documented():
@@ -90,6 +118,51 @@ def test_a_witness_proves_more_than_is_claimed(name):
 @pytest.mark.parametrize("name", LINTS)
 def test_lints_tell_the_mistake_from_the_repair(name):
     assert LINTS[name].as_expected()
+
+
+def test_the_random_walk_grows_in_proportion_to_the_rounds():
+    """T·(σC)² without resets, (σC)² with them; 4,000 repetitions, 7 standard errors: < 1e-11."""
+    slack = 7.0 * np.sqrt(2.0 / random_walk.REPETITIONS)
+    for rounds in (1, 5, 20):
+        one_round = random_walk.NOISE_MULTIPLIER**2
+        walked = random_walk.variance_after(rounds, "forgets", seed=1)
+        assert walked == pytest.approx(rounds * one_round, rel=slack)
+        reset = random_walk.variance_after(rounds, "resets", seed=2)
+        assert reset == pytest.approx(one_round, rel=slack)
+
+
+def test_the_witness_of_percentile_clipping_agrees_with_draws():
+    """P(S) is near 1, so a binomial bound at 1e-8 is close to it; Q(S) is below 1e-21."""
+    specimen = SPECIMENS["percentile clipping"]
+    radius = 6.0 * percentile_clipping.NOISE_MULTIPLIER * percentile_clipping.SMALL
+    inside = [
+        np.linalg.norm(specimen.flawed(data, np.random.default_rng(0), 20_000), axis=1) < radius
+        for data in (specimen.pair.first, specimen.pair.second)
+    ]
+    assert stats.binom.cdf(inside[0].sum(), 20_000, specimen.witness.probability_first_lower) > 1e-8
+    assert not inside[1].any()
+    assert specimen.witness.epsilon_lower(1e-5) > 50.0
+
+
+def test_what_project_says_of_the_flawed_federations():
+    """The accounting of our own mechanisms sees what the specimens show."""
+    flawed = NoiseSplitting(clip_norm=1.0, noise_multiplier=2.0)
+    scope = Scope(relation=REPLACE, unit="record", view=MESSAGES)
+    event = project(flawed.plan(clients=10, rounds=1), scope)
+    assert event.noise_multiplier == pytest.approx(2.0 / 10**0.5)
+    with pytest.raises(UnsupportedEventError):
+        project(flawed.plan(clients=10, rounds=10), dataclasses.replace(scope, view=AGGREGATE))
+
+
+@pytest.mark.slow
+def test_noise_hidden_in_the_factors_of_a_hundred_clients():
+    """σ = 5, T = 10, α = 1: the others are hardly ever clipped, and the leak is plainer."""
+    specimen = dataclasses.replace(
+        hidden_noise_in_factors.clipped_among(100), name="a hundred clients", max_samples=150
+    )
+    flawed = verdict_on(specimen.flawed, specimen, np.random.default_rng(0), 0.99)
+    repaired = verdict_on(specimen.repaired, specimen, np.random.default_rng(1), SOUND)
+    assert (flawed.word, repaired.word) == CAUGHT
 
 
 def small_specimen(**changes):

@@ -1,0 +1,79 @@
+r"""Noise that factors never hear of piles up in q. A lint: it costs utility, not privacy.
+
+In the Thesis's Algorithm 4 a trusted server adds α·σC·z to the sum of the clients' changes, and the
+factors change by the clients' clean changes: q is the product of the factors times all noise so
+far. Clients that have arrived at their optima propose nothing that would undo it. After T rounds
+the natural mean has variance α²·T·(σC)² about the product, so more rounds make the model worse.
+
+The twin resets all factors from public state to (q/p)^(1/M) after every round (Thesis eq. 3.18).
+Where nothing is clipped, the clients' next changes then take the noise back, and the variance stays
+that of one round, (σC)² (α = 1).
+
+Each check runs 4,000 repetitions of twenty rounds and compares the variance with the one of a
+single round: refuted if even a lower confidence bound (1e-9, from the χ² law of a sample variance)
+exceeds it. The seed is fixed, and a stable q is accused with probability at most 1e-9.
+"""
+
+import numpy as np
+from scipy import stats
+
+from audits.specimens.federations import (
+    NOISE_STD,
+    ClientTargets,
+    sums,
+    transcript_of,
+)
+from audits.specimens.lint import Finding, Lint
+from audits.verdict import Word
+from mechanisms import CentralNoise, Memory
+
+CLIENTS, ROUNDS, REPETITIONS, NOISE_MULTIPLIER = 10, 20, 4_000, 2.0
+_LEVEL = 1e-9
+
+
+def variance_after(rounds: int, memory: Memory, *, seed: int = 0) -> float:
+    """The sample variance of the posterior's natural mean, over repetitions of the whole run."""
+    mechanism = CentralNoise(clip_norm=2.0, noise_multiplier=NOISE_MULTIPLIER / 2.0, memory=memory)
+    # Each client's optimum is at C/20, so that no change is clipped.
+    data: ClientTargets = ((0.1 * NOISE_STD**2,),) * CLIENTS
+    transcript = transcript_of(mechanism, data, np.random.default_rng(seed), REPETITIONS, rounds)
+    released = sums(transcript, REPETITIONS)[:, 0::2]
+    return float(released.sum(axis=1).var(ddof=1))
+
+
+def _check(memory: Memory) -> Finding:
+    claimed = NOISE_MULTIPLIER**2
+    variance = variance_after(ROUNDS, memory)
+    degrees = REPETITIONS - 1
+    lower = variance * degrees / float(stats.chi2.isf(_LEVEL, degrees))
+    refuted = lower > claimed
+    return Finding(
+        Word.REFUTED if refuted else Word.NOT_REFUTED,
+        claimed,
+        lower if refuted else variance,
+        f"Variance of the natural mean after {ROUNDS} rounds: {claimed:g} if noise does not pile "
+        f"up, {variance:.4g} measured, at least {lower:.4g} with confidence 1 − {_LEVEL:g}.",
+    )
+
+
+def forgetting() -> Finding:
+    """Factors never hear of the noise."""
+    return _check("forgets")
+
+
+def resetting() -> Finding:
+    """Factors are reset from public state after each round."""
+    return _check("resets")
+
+
+LINTS = (
+    Lint(
+        name="central noise walks at random",
+        flaw="Server noise that no factor absorbs adds up over the rounds, so that the posterior "
+        "performs a random walk about the product of the factors.",
+        reference="Thesis, Algorithm 4; the twin: likelihood resets, Thesis eq. 3.18.",
+        explanation=__doc__ or "",
+        flawed=forgetting,
+        repaired=resetting,
+    ),
+)
