@@ -124,7 +124,7 @@ def test_monotone_in_every_argument(accountant, s, q, t, delta, factor, relation
     assert_no_less(base, bounds(s, q, t, min(0.5, delta * factor)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(s=noise_multipliers, q=sampling_rates, t=steps_counts, delta=deltas)
 def test_delta_at_the_reported_epsilon_is_within_delta(accountant, s, q, t, delta):
     composed = fresh(accountant, ADD, sampled(s, q), t)

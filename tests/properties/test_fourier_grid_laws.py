@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +59,7 @@ def test_delta_of_epsilon_brackets_delta(atom, direction, count, delta):
         assert at_lower.upper >= delta
 
 
+@pytest.mark.slow
 @limited
 @given(any_atom, directions, counts, st.floats(0.0, 10.0), st.floats(1.0, 3.0))
 def test_delta_falls_in_epsilon_and_rises_in_steps(atom, direction, count, epsilon, factor):
