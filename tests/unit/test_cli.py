@@ -66,3 +66,40 @@ def test_unknown_options_end_with_code_2():
     with pytest.raises(SystemExit) as stop:
         main(["crosscheck", "--nonsense"])
     assert stop.value.code == 2
+
+
+def test_zoo_shows_one_specimen_with_its_explanation(capsys):
+    assert main(["zoo", "C for 2C"]) == 0
+    captured = capsys.readouterr()
+    assert "REFUTED" in captured.out
+    assert "Reference: " in captured.out
+    assert "[1/1]" in captured.err
+
+
+def test_zoo_json_has_the_documented_shape(capsys):
+    assert main(["zoo", "fixed seed", "--json"]) == 0
+    (specimen,) = json.loads(capsys.readouterr().out)["specimens"]
+    assert {"name", "reference", "flawed", "repaired"} <= specimen.keys()
+    assert specimen["flawed"]["verdict"] == "REFUTED"
+    assert specimen["repaired"]["verdict"] == "NOT_REFUTED"
+
+
+def test_claims_shows_one_entry_with_its_argument(capsys):
+    assert main(["claims", "thesis-fig-3-3"]) == 0
+    out = capsys.readouterr().out
+    assert "thesis-fig-3-3" in out
+    assert "Thesis" in out
+
+
+def test_claims_json_has_the_documented_shape(capsys):
+    assert main(["claims", "tum-theorem-1", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)["claims"]
+    assert len(entries) == 2
+    wanted = {"id", "paper", "place", "statement", "verdict", "figure"}
+    assert all(wanted <= entry.keys() for entry in entries)
+
+
+@pytest.mark.parametrize("command", ["zoo", "claims"])
+def test_an_unknown_name_ends_with_code_2(capsys, command):
+    assert main([command, "no such thing"]) == 2
+    assert "must be part of one of" in capsys.readouterr().err
