@@ -130,7 +130,7 @@ def _claims(options: argparse.Namespace) -> int:
         print(json.dumps(as_json(results), indent=2))
         return 0
     for result in results:
-        print(f"{result.entry.id:<34}{result.finding.verdict.value:<14}{result.finding.figure}")
+        print(f"{result.entry.id:<34}{result.finding.verdict.value:<20}{result.finding.figure}")
     if len(results) == 1:
         (result,) = results
         print(f"\n{result.entry.paper}, {result.entry.place}: {result.entry.statement}")
