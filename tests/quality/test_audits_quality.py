@@ -4,7 +4,6 @@ False alarms of this file together stay below 1e-6: each statement about a true 
 confidence 1 − 1e-9, or is a binomial bound whose tail is below 1e-8. Seeds are fixed besides.
 """
 
-
 import dp_accounting as dpa
 import numpy as np
 import pytest

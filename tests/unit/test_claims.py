@@ -9,7 +9,6 @@ import math
 import re
 import subprocess
 import sys
-import time
 
 import dp_accounting as dpa
 import numpy as np
@@ -51,15 +50,11 @@ from audits.claims.run import records
 from pvi import LogisticRegression, MeanFieldGaussian, Shard, elbo
 
 FAST = [name for name, entry in CLAIMS.items() if not entry.slow]
-SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
 def results():
-    began = time.perf_counter()
-    found = {result.entry.id: result for result in run_claims()}
-    assert time.perf_counter() - began < SECONDS
-    return found
+    return {result.entry.id: result for result in run_claims()}
 
 
 def figure_numbers(results, name):
