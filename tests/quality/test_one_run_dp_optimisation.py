@@ -39,7 +39,12 @@ def trained_means(included: np.ndarray, rng: np.random.Generator, noise: float) 
 @pytest.mark.slow
 @pytest.mark.parametrize(("noise", "word"), [(CLAIMED, Word.NOT_REFUTED), (2.0, Word.REFUTED)])
 def test_half_the_noise_is_refuted_and_the_claimed_noise_is_not(noise, word):
-    """At 95% confidence, seed fixed; the true claim's p-value was 1 on three seeds."""
+    """At 95% confidence, seed fixed; the true claim's p-value was 1 on three seeds.
+
+    The setting was searched for: smaller or stronger claims, fewer canaries and a wider prior did
+    not convict. Here seeds 0, 1, 2 gave p = 0.013, 0.015, 0.0007 for half the noise: an example of
+    what one run can show, no measurement of its power.
+    """
     rng = np.random.default_rng(0)
     coins = rng.random(CANARIES) < 0.5
     claim = Claim(event=dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(CLAIMED), STEPS))
