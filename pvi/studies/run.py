@@ -1,0 +1,207 @@
+"""Running a study: in parallel, with a progress bar, going on where a killed run was.
+
+Each finished job is one line of a journal, written at once. A job whose line is there, with the
+same function and arguments, is not run again; so a study that was killed loses the jobs in flight
+and nothing else.
+"""
+
+import concurrent.futures
+import importlib.metadata
+import json
+import multiprocessing
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+from pvi.studies.study import Job, Result, Results, Study, Table
+
+Settings = TypeVar("Settings")
+
+_PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[Executor]:
+    """Processes with one thread each: jobs are parallel, and threads inside them only compete."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+            yield pool
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    journal: Path,
+    *,
+    executor: Executor | None = None,
+    stream: TextIO | None = None,
+) -> dict[str, Result]:
+    """The results of all jobs by key, in the jobs' order.
+
+    Args:
+      jobs: With different keys.
+      journal: Where results are kept as they come in; what is there already is used.
+      executor: Where jobs run; in this process if `None`.
+      stream: Where progress is shown; standard error if `None`.
+    """
+    keys = [job.key for job in jobs]
+    if len(set(keys)) != len(keys):
+        raise ValueError(f"`jobs` must have different keys, got {sorted(keys)}.")
+    found = _read(journal, jobs)
+    waiting = [job for job in jobs if job.key not in found]
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    with journal.open("a", encoding="utf-8") as lines:
+        if lines.tell() and not journal.read_bytes().endswith(b"\n"):
+            lines.write("\n")  # After the line that a killed run did not finish.
+        done = len(found)
+        _show(done, len(jobs), "", stream)
+        for job, result, seconds in _finished(waiting, executor):
+            entry = {"key": job.key, "fingerprint": job.fingerprint, "seconds": round(seconds, 2)}
+            # Through text at once: what is used is what a resumed study would read.
+            text = json.dumps(entry | {"result": result})
+            lines.write(text + "\n")
+            lines.flush()
+            found[job.key] = json.loads(text)["result"]
+            done += 1
+            _show(done, len(jobs), f"{job.key} {seconds:.1f} s", stream)
+    return {key: found[key] for key in keys}
+
+
+def run_study(
+    study: Study[Any],
+    *,
+    seeds: int | None = None,
+    quick: bool = False,
+    folder: Path,
+    executor: Executor | None = None,
+    stream: TextIO | None = None,
+) -> dict[str, Any]:
+    """Runs what is not done yet, writes NAME.json and the figures into `folder`, returns the JSON.
+
+    Args:
+      study: One of `STUDIES`.
+      seeds: How many; the study's own number if `None`.
+      quick: With the settings for tests.
+      folder: For the journal, the record and the figures.
+      executor: As in `run_jobs`.
+      stream: As in `run_jobs`.
+    """
+    count = seeds if seeds is not None else (1 if quick else study.seeds)
+    if count < 1:
+        raise ValueError(f"`seeds` must be at least 1, got {count!r}.")
+    settings = study.quick if quick else study.settings
+    stem = f"{study.name}-quick" if quick else study.name
+    began = time.perf_counter()
+    results = run_jobs(
+        study.jobs(settings, range(count)),
+        folder / f"{stem}.journal.jsonl",
+        executor=executor,
+        stream=stream,
+    )
+    record = {
+        "study": study.name,
+        "summary": study.summary,
+        "command": f"dp-assay study {study.name} --seeds {count}" + (" --quick" if quick else ""),
+        "seeds": list(range(count)),
+        "settings": repr(settings),
+        "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "python": platform.python_version(),
+        "seconds_of_this_run": round(time.perf_counter() - began, 1),
+        "tables": [_as_json(table) for table in study.tables(settings, results)],
+        "figures": draw(study, settings, results, folder, stem),
+        "results": results,
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False)
+    (folder / f"{stem}.json").write_text(text + "\n", encoding="utf-8")
+    return record
+
+
+def draw(
+    study: Study[Settings], settings: Settings, results: Results, folder: Path, stem: str
+) -> list[str]:
+    """Saves the figures; their file names. None where matplotlib is not installed."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        return []
+    names = []
+    for name, figure in study.figures(settings, results).items():
+        names.append(f"{stem}_{name}.png")
+        with mpl.rc_context({"savefig.dpi": 110}):
+            figure.savefig(folder / names[-1], bbox_inches="tight", metadata={"Software": None})
+    return names
+
+
+def _read(journal: Path, jobs: Sequence[Job]) -> dict[str, Result]:
+    if not journal.exists():
+        return {}
+    wanted = {job.key: job.fingerprint for job in jobs}
+    found = {}
+    for line in journal.read_text(encoding="utf-8").splitlines():
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue  # The line that was being written when the run was killed.
+        if wanted.get(entry["key"]) == entry["fingerprint"]:
+            found[entry["key"]] = entry["result"]
+    return found
+
+
+def _finished(
+    jobs: Sequence[Job], executor: Executor | None
+) -> Iterator[tuple[Job, Result, float]]:
+    if executor is None:
+        for job in jobs:
+            yield job, *_timed(job)
+        return
+    futures: dict[Future[tuple[Result, float]], Job] = {
+        executor.submit(_timed, job): job for job in jobs
+    }
+    try:
+        for future in concurrent.futures.as_completed(futures):
+            yield futures[future], *future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _timed(job: Job) -> tuple[Result, float]:
+    began = time.perf_counter()
+    return job.run(), time.perf_counter() - began
+
+
+def _as_json(table: Table) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "columns": list(table.headings),
+        "rows": [list(line) for line in table.lines],
+        "note": table.note,
+    }
+
+
+def _show(done: int, total: int, last: str, stream: TextIO | None) -> None:
+    """A bar on a terminal, a line per job elsewhere."""
+    stream = stream or sys.stderr
+    if stream.isatty():
+        width = 24
+        full = width * done // max(total, 1)
+        end = "\n" if done == total else ""
+        stream.write(f"\r\x1b[K[{'#' * full}{'.' * (width - full)}] {done}/{total} {last}{end}")
+    else:
+        stream.write(f"[{done}/{total}] {last}".rstrip() + "\n")
+    stream.flush()
