@@ -158,6 +158,8 @@ class _Explorer:
         deadline = time.monotonic() + _validate.positive("seconds", seconds)
         candidates: list[Candidate] = []
         first_error: Exception | None = None
+        # Few draws mislead; where pairs are few, the second look can afford most statistics.
+        kept = max(3, _ROUNDS[0][0] // max(len(pairs), 1))
         for pair in pairs:
             if time.monotonic() > deadline and candidates:
                 break
@@ -169,7 +171,7 @@ class _Explorer:
                 continue
             self.tried += 1
             found = [Candidate(pair, s, self._growth(s, outputs)) for s in statistics]
-            candidates.extend(sorted(found, key=lambda c: -c.growth)[:3])
+            candidates.extend(sorted(found, key=lambda c: -c.growth)[:kept])
         if not candidates:
             raise first_error or ValueError("`pairs` must hold at least one pair, got none.")
         return candidates

@@ -12,7 +12,7 @@ from audits.verdict import Verdict, Word
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CLAIM, _DATA, _ALARM = "#1f3b63", "#2f8f6f", "#b3402e"
+CLAIM, DATA, ALARM = "#1f3b63", "#2f8f6f", "#b3402e"
 
 
 def _axes(axes: "Axes | None", size: tuple[float, float] = (6.0, 3.8)) -> "Axes":
@@ -24,7 +24,8 @@ def _axes(axes: "Axes | None", size: tuple[float, float] = (6.0, 3.8)) -> "Axes"
     return made
 
 
-def _tidy(axes: "Axes") -> None:
+def tidy(axes: "Axes") -> None:
+    """The look of all plots."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
 
@@ -37,11 +38,11 @@ def plot_wealth(verdict: Verdict, axes: "Axes | None" = None) -> "Axes":
     axes = _axes(axes)
     draws, wealth = np.array(evidence.wealth_path, dtype=float).T
     base = np.log(10.0)
-    colour = _ALARM if verdict.word is Word.REFUTED else _DATA
+    colour = ALARM if verdict.word is Word.REFUTED else DATA
     axes.plot(draws, wealth / base, color=colour, label="wealth against the claim")
     axes.axhline(
         log_threshold(evidence.confidence) / base,
-        color=_CLAIM,
+        color=CLAIM,
         linestyle="--",
         label=f"refuted at {100 * evidence.confidence:g}% confidence",
     )
@@ -50,7 +51,7 @@ def plot_wealth(verdict: Verdict, axes: "Axes | None" = None) -> "Axes":
     top = max(float(wealth.max()), log_threshold(evidence.confidence)) / base
     axes.set_ylim(top=1.3 * top)
     axes.legend(frameon=False, fontsize=9, loc="upper left")
-    _tidy(axes)
+    tidy(axes)
     return axes
 
 
@@ -67,15 +68,15 @@ def plot_trade_off(verdict: Verdict, axes: "Axes | None" = None) -> "Axes":
     axes = _axes(axes, (4.8, 4.6))
     alphas = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 400)])
     allowed = verdict.claim.curve().type_two_error(alphas)
-    axes.fill_between(alphas, 0.0, allowed, color=_CLAIM, alpha=0.1, linewidth=0)
-    axes.plot(alphas, allowed, color=_CLAIM, label="the claim: errors below are impossible")
+    axes.fill_between(alphas, 0.0, allowed, color=CLAIM, alpha=0.1, linewidth=0)
+    axes.plot(alphas, allowed, color=CLAIM, label="the claim: errors below are impossible")
     level = (1.0 - evidence.confidence) / 2.0
     rows = np.array(evidence.trade_off_points)
     for index, (false, misses, draws) in enumerate(rows):
         left, right = _interval(int(false), int(draws), level)
         low, high = _interval(int(misses), int(draws), level)
         beyond = high < np.interp(right, alphas, allowed)
-        colour = _ALARM if beyond else _DATA
+        colour = ALARM if beyond else DATA
         axes.fill([left, right, right, left], [low, low, high, high], color=colour, alpha=0.06)
         axes.plot(
             false / draws,
@@ -94,7 +95,7 @@ def plot_trade_off(verdict: Verdict, axes: "Axes | None" = None) -> "Axes":
         ylim=(-0.01, 1.01),
     )
     axes.legend(frameon=False, fontsize=9, loc="upper right")
-    _tidy(axes)
+    tidy(axes)
     return axes
 
 
@@ -107,14 +108,14 @@ def plot_epsilon(
     axes = _axes(axes)
     draws, bound = np.array(evidence.epsilon_path, dtype=float).T
     label = f"ε ≥ at δ = {evidence.delta:g}, confidence {100 * evidence.confidence:g}%"
-    axes.step(draws, bound, where="post", color=_DATA, label=label)
-    axes.fill_between(draws, 0.0, bound, step="post", color=_DATA, alpha=0.1, linewidth=0)
+    axes.step(draws, bound, where="post", color=DATA, label=label)
+    axes.fill_between(draws, 0.0, bound, step="post", color=DATA, alpha=0.1, linewidth=0)
     if claimed is not None:
-        axes.axhline(claimed, color=_CLAIM, linestyle="--", label="claimed ε")
+        axes.axhline(claimed, color=CLAIM, linestyle="--", label="claimed ε")
     axes.set(xscale="log", xlabel="draws per side", ylabel="lower bound of ε")
     axes.set_ylim(0.0, 1.3 * max(float(bound.max()), claimed or 0.0, 0.1))
     axes.legend(frameon=False, fontsize=9, loc="upper left")
-    _tidy(axes)
+    tidy(axes)
     return axes
 
 

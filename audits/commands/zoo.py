@@ -2,11 +2,18 @@
 
 import argparse
 import json
+import math
 import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from audits.commands import Commands
+
+if TYPE_CHECKING:
+    from audits.specimens import Examination, Lint, Specimen
 
 
 def add(commands: Commands) -> None:
@@ -14,26 +21,26 @@ def add(commands: Commands) -> None:
     zoo = commands.add_parser(
         "zoo",
         help="audit the collection of known flaws, each beside its repaired twin",
-        description="Audits every specimen, or those whose name contains NAME. Exit code 1 if one "
-        "came out otherwise than expected.",
+        description="Audits every specimen, or those whose name contains NAME; with one of them, "
+        "explains it. Exit code 1 if one came out otherwise than expected.",
+        epilog="Example: dp-assay zoo 'percentile clipping' --plot percentile.png",
     )
-    zoo.add_argument("name", nargs="?", default="", metavar="NAME", help="part of a name")
+    zoo.add_argument("name", nargs="?", default="", metavar="NAME", help="a name or part of it")
     zoo.add_argument("--seed", type=int, default=0, help="of the audits' randomness, default 0")
+    zoo.add_argument("--plot", type=Path, metavar="FILE", help="draw the one that NAME stands for")
     zoo.add_argument("--json", action="store_true", help="print JSON instead of a table")
     zoo.set_defaults(run=_zoo)
 
 
 def _zoo(options: argparse.Namespace) -> int:
-    # Specimens and claims are built on import; the other commands need not wait for them.
-    from audits.specimens import LINTS, SPECIMENS
-    from audits.specimens.examine import Examination, as_json, run_zoo
+    # Specimens are built on import; the other commands need not wait for them.
+    from audits.specimens.examine import as_json, run_zoo
 
-    chosen = [one for name, one in SPECIMENS.items() if options.name in name]
-    lints = [one for name, one in LINTS.items() if options.name in name]
-    if not chosen and not lints:
-        raise ValueError(
-            f"`NAME` must be part of one of {sorted(SPECIMENS)}, got {options.name!r}."
-        )
+    chosen, lints = _chosen(options.name)
+    single = len(chosen) + len(lints) == 1
+    if options.plot is not None and not single:
+        names = [one.name for one in chosen] + [one.name for one in lints]
+        raise ValueError(f"`NAME` must stand for one specimen to draw, got {names}.")
     examinations: list[Examination] = []
     for index, specimen in enumerate(chosen, start=1):
         print(f"[{index}/{len(chosen)}] {specimen.name}", file=sys.stderr)
@@ -41,20 +48,86 @@ def _zoo(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(as_json(examinations, lints), indent=2))
     else:
-        print(f"{'specimen':<44}{'flawed':>14}{'draws':>8}{'repaired':>14}{'draws':>8}")
-        for one in examinations:
-            sides = "".join(
-                f"{side.word.value:>14}{side.evidence.samples:>8}"
-                for side in (one.flawed, one.repaired)
+        _print_table(examinations, lints)
+        if single:
+            _explain(*examinations, *lints)
+    if options.plot is not None:
+        from audits.specimens.pictures import plot_examination, plot_lint
+
+        figure = plot_examination(examinations[0]) if examinations else plot_lint(lints[0])
+        figure.savefig(options.plot, dpi=110)
+        print(f"drawn: {options.plot}", file=sys.stderr)
+    expected = [one.as_expected for one in examinations] + [one.as_expected() for one in lints]
+    return 0 if all(expected) else 1
+
+
+def _chosen(name: str) -> tuple[list["Specimen"], list["Lint"]]:
+    """What the name stands for: exactly, or else as a part."""
+    from audits.specimens import LINTS, SPECIMENS
+
+    if name in SPECIMENS:
+        return [SPECIMENS[name]], []
+    if name in LINTS:
+        return [], [LINTS[name]]
+    chosen = [one for key, one in SPECIMENS.items() if name in key]
+    lints = [one for key, one in LINTS.items() if name in key]
+    if not chosen and not lints:
+        known = sorted([*SPECIMENS, *LINTS])
+        raise ValueError(f"`NAME` must be part of one of {known}, got {name!r}.")
+    return chosen, lints
+
+
+def _print_table(examinations: list["Examination"], lints: list["Lint"]) -> None:
+    from audits.specimens.examine import REPORTED_DELTA, epsilon_claimed
+
+    if examinations:
+        print(f"ε at δ = {REPORTED_DELTA:g}; proved: of the flawed one, at least, without draws\n")
+        print(
+            f"{'specimen':<42}{'claimed ε':>10}{'proved ε ≥':>12}{'flawed':>14}{'draws':>7}"
+            f"{'repaired':>14}{'draws':>7}"
+        )
+    for one in examinations:
+        sides = "".join(
+            f"{side.word.value:>14}{side.evidence.samples:>7}"
+            for side in (one.flawed, one.repaired)
+        )
+        claimed = _short(epsilon_claimed(one.specimen.claim))
+        proof = one.specimen.epsilon_proved(REPORTED_DELTA)
+        proved = "" if proof is None else _short(proof)
+        unexpected = "" if one.as_expected else "  UNEXPECTED"
+        print(f"{one.specimen.name:<42}{claimed:>10}{proved:>12}{sides}{unexpected}")
+    for lint in lints:
+        flawed, repaired = lint.flawed().word.value, lint.repaired().word.value
+        unexpected = "" if lint.as_expected() else "  UNEXPECTED"
+        print(f"{'lint: ' + lint.name:<42}{'':>22}{flawed:>14}{'':>7}{repaired:>14}{unexpected}")
+
+
+def _explain(one: "Examination | Lint") -> None:
+    from audits.specimens import Lint
+
+    member = one if isinstance(one, Lint) else one.specimen
+    print(f"\n{_wrapped(member.flaw)}\n\nReference: {_wrapped(member.reference)}\n")
+    print(textwrap.dedent(member.explanation).strip())
+    if isinstance(one, Lint):
+        sides = [one.flawed().sentence, one.repaired().sentence]
+    else:
+        sides = [one.flawed.explain(), one.repaired.explain()]
+    print(f"\nFlawed: {_wrapped(sides[0])}\n\nRepaired: {_wrapped(sides[1])}")
+    witness = None if isinstance(one, Lint) else one.specimen.witness
+    if witness is not None:
+        print(
+            "\nWitness: "
+            + _wrapped(
+                f"{witness.event}: probability ≥ {witness.probability_first_lower:.6g} on the "
+                f"first data set, ≤ {witness.probability_second_upper:.3g} on the second; "
+                f"ε ≥ {_short(witness.epsilon_lower(1e-5))} at δ = 1e-5, without any draw."
             )
-            print(f"{one.specimen.name:<44}{sides}{'' if one.as_expected else '  UNEXPECTED'}")
-        for lint in lints:
-            print(f"lint: {lint.name}{'' if lint.as_expected() else '  UNEXPECTED'}")
-        if len(examinations) == 1:
-            (one,) = examinations
-            print(f"\n{one.specimen.flaw}\nReference: {one.specimen.reference}")
-            print(f"Flawed: {one.flawed.explain()}\nRepaired: {one.repaired.explain()}")
-    expected = all(one.as_expected for one in examinations) and all(
-        lint.as_expected() for lint in lints
-    )
-    return 0 if expected else 1
+        )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 100)
+
+
+def _short(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.3g}"

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 # The modules that are not flaws.
-MACHINERY = frozenset({"examine", "lint", "specimen", "federations", "sums"})
+MACHINERY = frozenset({"examine", "federations", "lint", "pictures", "record", "specimen", "sums"})
 
 
 def _members(attribute: str) -> Iterator[Any]:

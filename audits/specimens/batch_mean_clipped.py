@@ -19,6 +19,7 @@ from audits.specimens.sums import (
     gaussian_claim,
     normals,
     present_or_absent,
+    shifted,
 )
 from audits.statistics import Coordinate, FloatArray
 from mechanisms import clip_rows
@@ -57,5 +58,6 @@ SPECIMENS = (
         ),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=shifted(BATCH),
     ),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audits.specimens.specimen import CAUGHT, Specimen
-from audits.specimens.sums import GAUSSIAN_TWIN, gaussian_claim, normals, present_or_absent
+from audits.specimens.sums import GAUSSIAN_TWIN, gaussian_claim, normals, present_or_absent, shifted
 from audits.statistics import Coordinate, FloatArray
 
 OTHERS = 8
@@ -48,5 +48,6 @@ SPECIMENS = (
         ),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=shifted(OTHERS - (1.0 + OTHERS * 1e-3)),
     ),
 )

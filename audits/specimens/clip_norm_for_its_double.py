@@ -12,6 +12,7 @@ from audits.pairs import Pair
 from audits.specimens.federations import FAR, REPLACE
 from audits.specimens.noise_split_over_clients import OneRoundOfMessages
 from audits.specimens.specimen import CAUGHT, Specimen
+from audits.specimens.sums import shifted
 from audits.statistics import Coordinate
 from mechanisms import ParameterPerturbation
 
@@ -29,5 +30,6 @@ SPECIMENS = (
         pair=Pair(((FAR,),), ((-FAR,),), "the only record pulls far up or far down"),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=shifted(2.0),
     ),
 )

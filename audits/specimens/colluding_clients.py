@@ -22,6 +22,7 @@ from audits.specimens.federations import (
     transcript_of,
 )
 from audits.specimens.specimen import CAUGHT, Specimen
+from audits.specimens.sums import shifted
 from audits.statistics import Coordinate, FloatArray
 from mechanisms import ParameterPerturbation, colluding
 
@@ -68,5 +69,6 @@ SPECIMENS = (
         ),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=shifted(2.0 / (NOISE_MULTIPLIER * (1.0 - COLLUDERS / CLIENTS) ** 0.5)),
     ),
 )

@@ -12,6 +12,7 @@ from audits.pairs import Pair
 from audits.specimens.federations import FAR, ClientTargets, certified_claim
 from audits.specimens.hidden_noise_in_factors import SumsOfRounds
 from audits.specimens.specimen import CAUGHT, Specimen
+from audits.specimens.sums import shifted
 from audits.statistics import Coordinate
 from mechanisms import AGGREGATE, CentralNoise
 
@@ -36,5 +37,6 @@ SPECIMENS = (
         ),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=shifted(2.0 / (DAMPING * NOISE_MULTIPLIER)),
     ),
 )

@@ -18,6 +18,7 @@ from audits.specimens.sums import (
     gaussian_claim,
     normals,
     present_or_absent,
+    shifted,
 )
 from audits.statistics import Coordinate, FloatArray
 
@@ -53,5 +54,6 @@ SPECIMENS = (
         ),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=shifted(2.0),
     ),
 )

@@ -150,6 +150,7 @@ def _examination(one: Examination) -> dict[str, Any]:
         "reference": specimen.reference,
         "claim": specimen.claim.describe(),
         "claimed_epsilon_upper": _finite(epsilon_claimed(specimen.claim)),
+        "proved_epsilon_lower": _proved(specimen),
         "delta": REPORTED_DELTA,
         "pair": specimen.pair.name,
         "flawed": _side(one.flawed, specimen.expected.flawed),
@@ -165,6 +166,12 @@ def _examination(one: Examination) -> dict[str, Any]:
             "epsilon_lower": _finite(specimen.witness.epsilon_lower(REPORTED_DELTA)),
         }
     return body
+
+
+def _proved(specimen: Specimen) -> float | str | None:
+    """JSON has no infinity: "inf" stands for it, and None for no proof."""
+    proved = specimen.epsilon_proved(REPORTED_DELTA)
+    return "inf" if proved == float("inf") else proved
 
 
 def _side(verdict: Verdict, expected: Word) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audits.specimens.specimen import CAUGHT, Specimen
+from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import (
     GAUSSIAN_TWIN,
     clipped_sum,
@@ -51,5 +51,10 @@ SPECIMENS = (
         pair=present_or_absent([1.0], name="one record at C, or an empty data set"),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        witness=Witness(
+            event="the output is that of the constant seed for the first data set",
+            probability_first_lower=1.0,
+            probability_second_upper=0.0,
+        ),
     ),
 )

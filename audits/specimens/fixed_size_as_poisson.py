@@ -19,7 +19,7 @@ import numpy as np
 from audits.claim import Claim
 from audits.pairs import Pair
 from audits.specimens.specimen import CAUGHT, Specimen
-from audits.specimens.sums import REPLACE
+from audits.specimens.sums import REPLACE, amounts_to
 from audits.statistics import Coordinate, FloatArray
 from mechanisms import DPOptimisation, FixedSize, Poisson, Sampling
 from pvi import SGD, LinearRegression, MeanFieldGaussian, Shard
@@ -79,5 +79,11 @@ SPECIMENS = (
         ),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=amounts_to(
+            dpa.SampledWithoutReplacementDpEvent(
+                RECORDS, BATCH, dpa.GaussianDpEvent(NOISE_MULTIPLIER)
+            ),
+            REPLACE,
+        ),
     ),
 )

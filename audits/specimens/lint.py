@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from audits.specimens.specimen import Picture
 from audits.verdict import Word
 
 
@@ -27,6 +28,7 @@ class Lint:
       explanation: Why it is wrong and what is right.
       flawed: Checks the mistaken statement; `REFUTED` is expected.
       repaired: Checks the repaired one; `NOT_REFUTED` is expected.
+      picture: Draws the law behind the flaw into a figure, where there is one to look at.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Lint:
     explanation: str
     flawed: Callable[[], Finding]
     repaired: Callable[[], Finding]
+    picture: Picture | None = None
 
     def __post_init__(self) -> None:
         for name in ("name", "flaw", "reference", "explanation"):

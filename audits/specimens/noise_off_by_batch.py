@@ -18,6 +18,7 @@ from audits.specimens.sums import (
     gaussian_claim,
     normals,
     present_or_absent,
+    shifted,
 )
 from audits.statistics import Coordinate, FloatArray
 
@@ -49,5 +50,6 @@ SPECIMENS = (
         pair=present_or_absent([1.0], name="one record at C, or an empty data set"),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=shifted(BATCH),
     ),
 )

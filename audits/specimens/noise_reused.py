@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audits.specimens.specimen import CAUGHT, Specimen
+from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import (
     Weighted,
     clipped_sum,
@@ -50,5 +50,10 @@ SPECIMENS = (
         pair=present_or_absent([1.0], name="one record at C, or an empty data set"),
         statistic=Weighted((1.0, -1.0)),
         expected=CAUGHT,
+        witness=Witness(
+            event="the first output exceeds the second by more than C/4",
+            probability_first_lower=1.0,
+            probability_second_upper=0.0,
+        ),
     ),
 )

@@ -11,22 +11,40 @@ messages, and the claim is taken from there.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountants import Bounds
+from audits.fixed import clopper_pearson, gaussian_dp
 from audits.pairs import Pair
 from audits.specimens.federations import (
     FAR,
+    REPLACE,
     ClientTargets,
     Federated,
     certified_claim,
     messages,
+    sums,
     transcript_of,
 )
 from audits.specimens.specimen import CAUGHT, Specimen
+from audits.specimens.sums import shifted
 from audits.statistics import Coordinate, FloatArray
-from mechanisms import MESSAGES, NoiseSplitting, ParameterPerturbation
+from mechanisms import (
+    AGGREGATE,
+    MESSAGES,
+    NoiseSplitting,
+    ParameterPerturbation,
+    Scope,
+    View,
+    epsilon_bounds,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
 
 NOISE_MULTIPLIER = 2.0
 
@@ -61,7 +79,102 @@ def _specimen(clients: int) -> Specimen:
         ),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=shifted(2.0 * math.sqrt(clients) / NOISE_MULTIPLIER),
+        picture=draw_split_costs,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitCost:
+    """One round of M clients that add σC/√M each, seen in one view, at δ.
+
+    Attributes:
+      clients: M.
+      view: Messages, or the aggregator's sum.
+      claimed: The ε of noise σC, from above.
+      certified: The interval that `mechanisms.project` proves.
+      shown: Lower bound from draws, of which nothing is assumed; it cannot pass the log of the
+        number of draws.
+      shown_if_normal: Lower bound from draws of which a normal law is assumed.
+    """
+
+    clients: int
+    view: View
+    claimed: float
+    certified: Bounds
+    shown: float
+    shown_if_normal: float
+
+
+def split_costs(
+    clients: Sequence[int],
+    rng: np.random.Generator,
+    *,
+    samples: int = 10_000,
+    delta: float = 1e-5,
+    confidence: float = 0.99,
+) -> list[SplitCost]:
+    """Claimed, certified and seen ε of split noise, in both views, for each number of clients.
+
+    The sum of one round hides the shares: whoever sees only that learns what is claimed.
+    """
+    flawed = NoiseSplitting(clip_norm=1.0, noise_multiplier=NOISE_MULTIPLIER)
+    sound = ParameterPerturbation(clip_norm=1.0, noise_multiplier=NOISE_MULTIPLIER)
+    rows = []
+    for count in clients:
+        pair = _specimen(count).pair
+        transcripts = [
+            transcript_of(flawed, data, rng, samples, 1) for data in (pair.first, pair.second)
+        ]
+        sound_plan = sound.plan(clients=count, rounds=1)
+        claimed = epsilon_bounds(sound_plan, Scope(relation=REPLACE), delta).upper
+        for view, seen in ((MESSAGES, messages), (AGGREGATE, sums)):
+            scores = [seen(transcript, samples)[:, 0] for transcript in transcripts]
+            scope = Scope(relation=REPLACE, view=view)
+            options = {"delta": delta, "confidence": confidence}
+            rows.append(
+                SplitCost(
+                    clients=count,
+                    view=view,
+                    claimed=claimed,
+                    certified=epsilon_bounds(flawed.plan(clients=count, rounds=1), scope, delta),
+                    shown=clopper_pearson(*scores, **options).epsilon_lower,
+                    shown_if_normal=gaussian_dp(*scores, **options).epsilon_lower,
+                )
+            )
+    return rows
+
+
+def draw_split_costs(figure: "FigureBase") -> None:
+    """ε against M: claimed, certified, seen; messages and sums."""
+    rows = split_costs((2, 5, 10, 100), np.random.default_rng(0))
+    axes = figure.subplots(1, 2, sharey=True)
+    for one, view in zip(axes, (MESSAGES, AGGREGATE), strict=True):
+        chosen = [row for row in rows if row.view == view]
+        counts = [row.clients for row in chosen]
+        certified = [row.certified.upper for row in chosen]
+        one.plot(counts, [row.claimed for row in chosen], "--", color="#1f3b63", label="claimed")
+        one.plot(counts, certified, "-", color="#b3402e", linewidth=1.2, label="certified")
+        one.plot(
+            counts,
+            [row.shown_if_normal for row in chosen],
+            "o",
+            color="#b3402e",
+            label="draws ≥, if normal",
+        )
+        one.plot(counts, [row.shown for row in chosen], "s", color="#2f8f6f", label="draws ≥")
+        one.set(
+            xscale="log",
+            yscale="log",
+            xlabel="clients M",
+            xticks=counts,
+            xticklabels=counts,
+            title=f"view: {view}",
+        )
+        one.minorticks_off()
+        one.spines[["top", "right"]].set_visible(False)
+    axes[0].set(ylabel="ε at δ = 1e-5", yticks=(1, 3, 10, 30, 100), yticklabels=(1, 3, 10, 30, 100))
+    axes[0].legend(frameon=False, fontsize=9, loc="upper left")
 
 
 SPECIMENS = (_specimen(2), _specimen(10))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audits.specimens.specimen import CAUGHT, Specimen
-from audits.specimens.sums import GAUSSIAN_TWIN, gaussian_claim, normals, present_or_absent
+from audits.specimens.sums import GAUSSIAN_TWIN, gaussian_claim, normals, present_or_absent, shifted
 from audits.statistics import FloatArray, Summary
 from mechanisms import LayerClip
 
@@ -45,5 +45,6 @@ SPECIMENS = (
         pair=present_or_absent([1e3] * LAYERS, name="one record large in all layers, or none"),
         statistic=Summary("sum"),
         expected=CAUGHT,
+        proof=shifted(LAYERS**0.5),
     ),
 )

@@ -12,9 +12,15 @@ that of one round, (σC)² (α = 1).
 Each check runs 4,000 repetitions of twenty rounds and compares the variance with the one of a
 single round: refuted if even a lower confidence bound (1e-9, from the χ² law of a sample variance)
 exceeds it. The seed is fixed, and a stable q is accused with probability at most 1e-9.
+
+With a reset every k rounds the walk goes on in between: t rounds have the variance of
+((t − 1) mod k) + 1 of them (α = 1).
 """
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from audits.specimens.federations import (
@@ -24,26 +30,38 @@ from audits.specimens.federations import (
     transcript_of,
 )
 from audits.specimens.lint import Finding, Lint
+from audits.statistics import FloatArray
 from audits.verdict import Word
 from mechanisms import CentralNoise, Memory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
 
 CLIENTS, ROUNDS, REPETITIONS, NOISE_MULTIPLIER = 10, 20, 4_000, 2.0
 _LEVEL = 1e-9
 
 
-def variance_after(rounds: int, memory: Memory, *, seed: int = 0) -> float:
-    """The sample variance of the posterior's natural mean, over repetitions of the whole run."""
-    mechanism = CentralNoise(clip_norm=2.0, noise_multiplier=NOISE_MULTIPLIER / 2.0, memory=memory)
+def variances(
+    rounds: int, memory: Memory, *, reset_every: int = 1, damping: float = 1.0, seed: int = 0
+) -> FloatArray:
+    """After each round, the sample variance of q's natural mean over repetitions of the run."""
+    mechanism = CentralNoise(
+        clip_norm=2.0,
+        noise_multiplier=NOISE_MULTIPLIER / 2.0,
+        damping=damping,
+        memory=memory,
+        reset_every=reset_every,
+    )
     # Each client's optimum is at C/20, so that no change is clipped.
     data: ClientTargets = ((0.1 * NOISE_STD**2,),) * CLIENTS
     transcript = transcript_of(mechanism, data, np.random.default_rng(seed), REPETITIONS, rounds)
     released = sums(transcript, REPETITIONS)[:, 0::2]
-    return float(released.sum(axis=1).var(ddof=1))
+    return np.asarray(released.cumsum(axis=1).var(axis=0, ddof=1))
 
 
 def _check(memory: Memory) -> Finding:
     claimed = NOISE_MULTIPLIER**2
-    variance = variance_after(ROUNDS, memory)
+    variance = float(variances(ROUNDS, memory)[-1])
     degrees = REPETITIONS - 1
     lower = variance * degrees / float(stats.chi2.isf(_LEVEL, degrees))
     refuted = lower > claimed
@@ -66,6 +84,31 @@ def resetting() -> Finding:
     return _check("resets")
 
 
+def draw_walk(figure: "FigureBase") -> None:
+    """The variance after each round, without resets and with one every k rounds."""
+    axes = figure.subplots()
+    rounds = np.arange(1, ROUNDS + 1)
+    one_round = NOISE_MULTIPLIER**2
+    settings: tuple[tuple[str, Memory, int, float, NDArray[Any]], ...] = (
+        ("no resets", "forgets", 1, 1.0, rounds),
+        ("no resets, damping α = ½", "forgets", 1, 0.5, 0.25 * rounds),
+        ("reset every 10 rounds", "resets", 10, 1.0, (rounds - 1) % 10 + 1),
+        ("reset every 5 rounds", "resets", 5, 1.0, (rounds - 1) % 5 + 1),
+        ("reset every round", "resets", 1, 1.0, np.ones(ROUNDS)),
+    )
+    for index, (label, memory, every, damping, law) in enumerate(settings):
+        seen = variances(ROUNDS, memory, reset_every=every, damping=damping, seed=index)
+        axes.plot(rounds, law, color=f"C{index}", linewidth=1.0)
+        axes.plot(rounds, seen / one_round, "o", color=f"C{index}", markersize=4, label=label)
+    axes.set(
+        xlabel="rounds",
+        ylabel="variance of the natural mean / (σC)²",
+        xticks=range(0, ROUNDS + 1, 5),
+        title=f"lines: the law; dots: {REPETITIONS:,} repetitions",
+    )
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+
+
 LINTS = (
     Lint(
         name="central noise walks at random",
@@ -75,5 +118,6 @@ LINTS = (
         explanation=__doc__ or "",
         flawed=forgetting,
         repaired=resetting,
+        picture=draw_walk,
     ),
 )

@@ -15,7 +15,7 @@ import numpy as np
 
 from audits.claim import Claim
 from audits.specimens.specimen import CAUGHT, Specimen
-from audits.specimens.sums import normals, poisson_batches, present_or_absent
+from audits.specimens.sums import amounts_to, normals, poisson_batches, present_or_absent
 from audits.statistics import Coordinate, FloatArray
 from mechanisms import clip_rows
 
@@ -51,5 +51,6 @@ SPECIMENS = (
         pair=present_or_absent([1.0], name="one record at C, or an empty data set"),
         statistic=Coordinate(0),
         expected=CAUGHT,
+        proof=amounts_to(dpa.PoissonSampledDpEvent(RATE, dpa.GaussianDpEvent(1.0 / EXPECTED_SIZE))),
     ),
 )

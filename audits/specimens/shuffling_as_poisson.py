@@ -15,6 +15,7 @@ from typing import Any
 import dp_accounting as dpa
 import numpy as np
 
+from accountants import shuffled_epsilon_bounds
 from audits.claim import Claim
 from audits.pairs import Pair
 from audits.specimens.specimen import CAUGHT, Specimen
@@ -53,6 +54,12 @@ class OneIsMoved:
         return "the likelihood ratio for one batch moved"
 
 
+def _shuffled_costs(delta: float) -> float:
+    return shuffled_epsilon_bounds(
+        noise_multiplier=NOISE_MULTIPLIER, batches=BATCHES, delta=delta, relation=REPLACE
+    ).lower
+
+
 _OTHERS = np.full(BATCHES - 1, -1.0)
 
 SPECIMENS = (
@@ -79,5 +86,6 @@ SPECIMENS = (
         ),
         statistic=OneIsMoved(),
         expected=CAUGHT,
+        proof=_shuffled_costs,
     ),
 )

@@ -1,8 +1,9 @@
 """What a specimen is: a flawed mechanism, its repaired twin, and what must be said of both."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from accountants import _validate
 from audits.claim import Claim
@@ -10,6 +11,11 @@ from audits.execute import Mechanism
 from audits.pairs import Pair
 from audits.statistics import Statistic
 from audits.verdict import Word
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+Picture: TypeAlias = Callable[["FigureBase"], None]
 
 DEFAULT_SAMPLES = 5_000
 
@@ -83,6 +89,9 @@ class Specimen:
       expected: The words for both.
       max_samples: The most draws per side.
       witness: A proof of the leak by one event, where there is a closed form.
+      proof: From δ to a lower bound of the flawed mechanism's ε that needs no draws, where there is
+        one: what its outputs on the pair, or on a worse one, cost exactly.
+      picture: Draws the law behind the flaw into a figure, where there is one to look at.
     """
 
     name: str
@@ -97,6 +106,14 @@ class Specimen:
     expected: Expected
     max_samples: int = DEFAULT_SAMPLES
     witness: Witness | None = None
+    proof: Callable[[float], float] | None = None
+    picture: Picture | None = None
+
+    def epsilon_proved(self, delta: float) -> float | None:
+        """The ε that the flawed mechanism is proved to have at least; `None` without a proof."""
+        known = [] if self.witness is None else [self.witness.epsilon_lower(delta)]
+        known += [] if self.proof is None else [self.proof(delta)]
+        return max(known, default=None)
 
     def __post_init__(self) -> None:
         for name in ("name", "flaw", "reference", "explanation"):

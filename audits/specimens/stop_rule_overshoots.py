@@ -22,6 +22,7 @@ from audits.specimens.sums import (
     gaussian_mu_lower,
     normals,
     present_or_absent,
+    shifted,
 )
 from audits.statistics import FloatArray
 from mechanisms import Budget
@@ -75,6 +76,7 @@ SPECIMENS = (
         pair=present_or_absent([1.0], name="one record at C, or an empty data set"),
         statistic=Weighted((1.0,) * MOST_UPDATES),
         expected=CAUGHT,
+        proof=shifted(checked_afterwards() ** 0.5),
         max_samples=20_000,
     ),
 )

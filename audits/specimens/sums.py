@@ -3,8 +3,9 @@
 Data are arrays (records, dimension); a draw is one row of the output. The clip norm C is 1.
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import gaussian
+from accountants import FourierAccountant, gaussian
 from audits.claim import Claim
 from audits.pairs import Pair
 from audits.statistics import FloatArray, as_matrix
@@ -50,6 +51,26 @@ def gaussian_claim(
     return Claim(
         event=event if steps == 1 else dpa.SelfComposedDpEvent(event, steps), relation=relation
     )
+
+
+def shifted(standard_deviations: float) -> Callable[[float], float]:
+    """The proof for outputs that the pair moves by so many standard deviations of normal noise."""
+    return functools.partial(_shift_costs, standard_deviations)
+
+
+def _shift_costs(mu: float, delta: float) -> float:
+    return gaussian.epsilon_bounds(mu, delta).lower
+
+
+def amounts_to(
+    event: dpa.DpEvent, relation: NeighboringRelation = ADD_OR_REMOVE
+) -> Callable[[float], float]:
+    """The proof for a mechanism that is an event in truth, another than the one claimed."""
+    return functools.partial(_event_costs, event, relation)
+
+
+def _event_costs(event: dpa.DpEvent, relation: NeighboringRelation, delta: float) -> float:
+    return FourierAccountant(relation).compose(event).get_epsilon_bounds(delta).lower
 
 
 def present_or_absent(

@@ -76,6 +76,29 @@ def test_zoo_shows_one_specimen_with_its_explanation(capsys):
     assert "[1/1]" in captured.err
 
 
+def test_zoo_explains_and_draws_a_lint(capsys, tmp_path):
+    target = tmp_path / "lint.png"
+    name = "central noise walks at random"
+    assert main(["zoo", name, "--plot", str(target)]) == 0
+    out = capsys.readouterr().out
+    assert "random walk about the product" in " ".join(out.split())
+    assert target.read_bytes().startswith(b"\x89PNG")
+
+
+def test_zoo_shows_a_witness_and_draws_the_specimen(capsys, tmp_path):
+    target = tmp_path / "percentile.png"
+    assert main(["zoo", "percentile clipping", "--plot", str(target)]) == 0
+    assert "Witness: the output is shorter" in capsys.readouterr().out
+    assert target.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_plot_is_of_one_specimen(capsys, tmp_path):
+    target = tmp_path / "two.png"
+    assert main(["zoo", "noise split", "--plot", str(target)]) == 2
+    assert "noise split over 10 clients" in capsys.readouterr().err
+    assert not target.exists()
+
+
 def test_zoo_json_has_the_documented_shape(capsys):
     assert main(["zoo", "fixed seed", "--json"]) == 0
     (specimen,) = json.loads(capsys.readouterr().out)["specimens"]
