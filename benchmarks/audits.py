@@ -4,6 +4,7 @@ Writes `benchmarks/results/audits.json`; a section that is not asked for keeps i
 """
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -162,6 +163,7 @@ SECTIONS = {"white_box": white_box, "power": power, "false_alarms": false_alarms
 def provenance() -> dict[str, Any]:
     packages = ("dp-assay", "dp-accounting", "numpy", "scipy")
     return {
+        "date": datetime.date.today().isoformat(),
         "seed": SEED,
         "command": "python benchmarks/audits.py " + " ".join(sys.argv[1:]),
         "python": platform.python_version(),

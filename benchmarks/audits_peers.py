@@ -5,6 +5,7 @@ an installation is needed: `pip download --no-deps jax-privacy` gives the wheel.
 "side_by_side" to `benchmarks/results/audits.json`.
 """
 
+import datetime
 import importlib.util
 import json
 import os
@@ -135,6 +136,7 @@ def main() -> None:
     results["side_by_side"] = {
         "figures": figures,
         "what": f"share of runs that call the claim false at {1 - LEVEL:.0%}, by draws per side",
+        "date": datetime.date.today().isoformat(),
         "seed": SEED,
         "command": f"python benchmarks/audits_peers.py {wheel.name}",
         "python": platform.python_version(),

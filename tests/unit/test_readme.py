@@ -1,37 +1,63 @@
-"""Every Python block of the README runs, top to bottom, in one namespace."""
+"""README.md: every block runs, and the generated parts are what their script makes."""
 
+import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-from accountants import support_table
+from audits.cli import main
 
-README = Path(__file__).resolve().parents[2] / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+CONSOLE = [
+    line.split("  #")[0].strip()
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+]
+OURS = [line for line in CONSOLE if line.startswith("dp-assay ")]
 
 
-def test_the_readme_has_examples():
-    assert len(BLOCKS) >= 2
+def make_readme():
+    spec = importlib.util.spec_from_file_location("make_readme", ROOT / "docs" / "make_readme.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_every_block_runs(capsys):
+def test_every_python_block_runs(capsys):
     namespace: dict[str, object] = {}
     for block in BLOCKS:
-        exec(compile(block, str(README), "exec"), namespace)
+        exec(compile(block, "README.md", "exec"), namespace)
     out = capsys.readouterr().out
     assert "Rényi accountant: 0.0000 <= epsilon <= 2.10" in out
     assert "Fourier accountant: 1.8282 <= epsilon <= 1.8282" in out
+    assert "REFUTED: the claim" in out
 
 
-def test_the_support_table_is_what_the_accountants_say():
-    text = README.read_text(encoding="utf-8")
-    written = text.split("<!-- support table -->\n")[1].split("\n<!-- end -->")[0]
-    assert written == support_table()
+@pytest.mark.parametrize("line", OURS)
+def test_every_command_runs(line, capsys):
+    assert main(shlex.split(line)[1:]) == 0
+    assert capsys.readouterr().out.strip()
 
 
-@pytest.mark.parametrize("command", ["make run", "make test"])
-def test_the_two_commands_are_there(command):
-    assert command in README.read_text(encoding="utf-8")
-    target = command.split()[1]
-    assert f"\n{target}:" in (README.parent / "Makefile").read_text(encoding="utf-8")
+def test_the_commands_are_ours_or_those_of_the_makefile():
+    assert len(OURS) >= 4
+    assert [line for line in CONSOLE if line not in OURS] == ["make run", "make test"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "\nrun:" in makefile
+    assert "\ntest:" in makefile
+
+
+def test_the_examples_are_short():
+    """An accountant in ten lines, an audit in ten lines (blank ones and comments apart)."""
+    accountant = next(block for block in BLOCKS if "RenyiAccountant()" in block)
+    audit = next(block for block in BLOCKS if "from audits import" in block)
+    for block in (accountant, audit):
+        assert len([line for line in block.splitlines() if line.strip()]) <= 10
+
+
+def test_the_generated_parts_are_what_the_script_makes():
+    assert make_readme().page() == README
