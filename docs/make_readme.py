@@ -84,9 +84,9 @@ def zoo() -> str:
             f"{row['repaired_refuted']} of {row['seeds']} |"
         )
     lines.append(
-        f"\nε at δ = 1e-5. {len(SPECIMENS)} specimens and {len(LINTS)} lints; flawed ones audited at "
-        "99%, twins at 99.9999%. The one that is never refuted is a setting in which the flaw leaks "
-        "nothing."
+        f"\nε at δ = 1e-5. {len(SPECIMENS)} specimens and {len(LINTS)} lints; flawed ones are "
+        "audited at 99%, twins at 99.9999%. The one that is never refuted is a setting in which "
+        "the flaw leaks nothing."
     )
     return "\n".join(lines)
 
