@@ -183,7 +183,7 @@ def minibatch_steps() -> Finding:
         figure=f"after 5000 steps {few[0]:.2f} and {few[1]:.2f}; after 50000 {many[0]:.2f} and "
         f"{many[1]:.2f}",
         argument="By the letter the Thesis says only that ε is less than 90 and 20, which is true "
-        "of the values after 5000 steps, but five times too high for a description of the curves. "
+        "of the values after 5000 steps, but four to five times too high to describe them. "
         "The section allows 1000 updates and stops at ε = 100 only; with its own accountant 50 × "
         "1000 steps end just below 90 and 20. The printed product 50 × 100 = 5000 lacks a zero.",
         numbers=[

@@ -88,9 +88,10 @@ def percentile() -> Finding:
         under_reading=claimed <= _costs.moments_epsilon(1.0, 1.0, 1, DELTA),
         figure=f"ε ≥ {actual:.2f} against {claimed:.2f} ({replaced:.2f} for 2C) at σ = 1, d = 4; "
         f"halving the small norm adds {halved - actual:.2f}",
-        argument="Of 1001 gradients let 501 have norm 1e-6 and 500 norm 1, in opposite pairs that "
-        "cancel once clipped: the median is 1e-6, so C = 1e-6, and the noisy sum lies within a few "
-        "1e-6 of 0. Replace one small gradient by one of norm 1: the median, C and the noise's "
+        argument="Take q = 1, one of the Thesis's settings. Of 1001 gradients let 501 have norm "
+        "1e-6 and 500 norm 1, in opposite pairs that cancel once clipped: the median is 1e-6, so "
+        "C = 1e-6, and the noisy sum lies within a few 1e-6 of 0. Replace one small gradient by "
+        "one of norm 1: the median, C and the noise's "
         "standard deviation become 1, and a ball of radius r then has probability at most r⁴/8. "
         "The noise's scale is itself a function of the data; ε grows without bound as the small "
         "norm falls. The radius hardly matters: 36 noise units instead of the best still give "

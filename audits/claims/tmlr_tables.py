@@ -29,9 +29,10 @@ def _adult(clients: int) -> Finding:
         reading="half of the records are for training",
         under_reading=found[0.5] == SMALL[clients],
         figure=f"80%: {found[0.8]}; 50%: {found[0.5]}; printed {SMALL[clients]}",
-        argument="n_small = ⌊n(1−ρ)/M⌋ needs n = 24,421 or so; 80% of 48,842 is 39,073.6, and no "
-        "rounding bridges the difference. The sampling rates, and with them ε or the noise, depend "
-        "on which n was used.",
+        argument="n_small = ⌊n(1−ρ)/M⌋: Tables 2 and 3 together need an n from 24,420 to 24,429, "
+        "and 80% of 48,842 is 39,073.6; no rounding bridges the difference. Half of 48,842 is "
+        "24,421; three quarters of the original training file's 32,561 records, 24,420, would do "
+        "as well. The sampling rates, and with them ε or the noise, depend on which n was used.",
         numbers=[
             number
             for share, sizes in found.items()

@@ -128,7 +128,7 @@ def averaging() -> Finding:
 @claim(
     id="tum-performance",
     paper="TUM",
-    place="section 7.3, Figures 10–11",
+    place="section 7.3, Figure 10",
     statement="With σ = 0.5 and C = 0.2 or 0.4, logistic regression still gives relatively good "
     "ROC AUC values.",
 )

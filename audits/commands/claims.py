@@ -12,6 +12,12 @@ from audits.commands import Commands
 if TYPE_CHECKING:
     from audits.claims import ClaimResult
 
+_BEFORE_CONDITION = {
+    "HOLDS_IF": "Holds if",
+    "REFUTED": "Would hold for this reading",
+    "NOT_TESTABLE": "Not testable because",
+}
+
 
 def add(commands: Commands) -> None:
     """Adds the sub-command."""
@@ -71,7 +77,7 @@ def _explain(result: "ClaimResult") -> None:
     print(f"Checked: {entry.doc}")
     print(finding.argument)
     if finding.condition:
-        print(finding.condition)
+        print(f"{_BEFORE_CONDITION[finding.verdict.name]}: {finding.condition}")
 
 
 def _save_plot(result: "ClaimResult", file: Path) -> None:

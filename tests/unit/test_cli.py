@@ -90,6 +90,7 @@ def test_claims_shows_one_entry_with_its_argument(capsys):
     assert "thesis-fig-3-3" in out
     assert "Thesis" in out
     assert "Checked: `project` on Algorithm 3's messages" in out
+    assert "Holds if: the adversary sees messages" in out
 
 
 def test_claims_json_has_the_documented_shape(capsys):
