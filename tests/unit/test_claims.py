@@ -171,7 +171,12 @@ def test_no_check_writes_its_verdict_down(name):
 
 @pytest.mark.parametrize("name", FAST)
 def test_fast_checks_find_what_is_recorded(results, name):
-    assert results[name].finding.verdict.name == records()["claims"][name]["verdict"]
+    record = records()["claims"][name]
+    finding = results[name].finding
+    assert finding.verdict.name == record["verdict"]
+    assert [(n.label, n.role) for n in finding.numbers] == [
+        (row["label"], row["role"]) for row in record["numbers"]
+    ]
     assert not results[name].recorded
 
 
