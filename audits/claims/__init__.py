@@ -12,32 +12,43 @@ from collections.abc import Collection
 from audits.claims import (
     thesis_accounting,
     thesis_central_noise,
+    thesis_dp_sgd,
     thesis_noise_splitting,
     thesis_variational,
+    tmlr_linear,
     tmlr_optimisation,
     tmlr_perturbation,
     tmlr_properties,
+    tmlr_shares,
     tmlr_tables,
     tum,
+    tum_practice,
     workshop,
+    workshop_data,
     workshop_training,
 )
 from audits.claims.ledger import Check, ClaimEntry, Finding, Verdict, claim, entries, index
+from audits.claims.numbers import Number
 from audits.claims.run import ClaimResult, as_json, run_entries
 
 CLAIMS: dict[str, ClaimEntry] = index(
     entries(
         workshop,
+        workshop_data,
         workshop_training,
         thesis_accounting,
+        thesis_dp_sgd,
         thesis_noise_splitting,
         thesis_central_noise,
         thesis_variational,
         tmlr_optimisation,
         tmlr_perturbation,
+        tmlr_shares,
+        tmlr_linear,
         tmlr_properties,
         tmlr_tables,
         tum,
+        tum_practice,
     )
 )
 
@@ -63,6 +74,7 @@ __all__ = [
     "ClaimEntry",
     "ClaimResult",
     "Finding",
+    "Number",
     "Verdict",
     "as_json",
     "claim",

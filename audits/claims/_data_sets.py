@@ -41,3 +41,13 @@ def plausible_variance(samples: FloatArray, variance: float) -> bool:
     scaled = (count - 1) * samples.var(axis=0, ddof=1) / variance
     low, high = stats.chi2.ppf([5e-10, 1.0 - 5e-10], count - 1)
     return bool(((scaled > low) & (scaled < high)).all())
+
+
+def variance_interval(samples: FloatArray) -> tuple[float, float]:
+    """Confidence bounds, error 1e-9, of the variance that all columns of normal draws share."""
+    degrees = samples.shape[1] * (len(samples) - 1)
+    sum_of_squares = (len(samples) - 1) * samples.var(axis=0, ddof=1).sum()
+    return (
+        float(sum_of_squares / stats.chi2.isf(5e-10, degrees)),
+        float(sum_of_squares / stats.chi2.ppf(5e-10, degrees)),
+    )

@@ -10,6 +10,8 @@ from enum import Enum
 from types import ModuleType
 from typing import Literal, TypeAlias, get_args
 
+from audits.claims.numbers import Number
+
 Paper: TypeAlias = Literal["Workshop", "Thesis", "TMLR", "TUM"]
 
 
@@ -32,12 +34,14 @@ class Finding:
       argument: Why the numbers decide the statement, to be read on its own.
       condition: For HOLDS_IF the condition, for REFUTED the reading under which the statement would
         hold, for NOT_TESTABLE the reason; empty for HOLDS.
+      numbers: The figure's numbers beside the stated ones, to be drawn or read by a machine.
     """
 
     verdict: Verdict
     figure: str
     argument: str
     condition: str = ""
+    numbers: tuple[Number, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.figure or not self.argument:
@@ -128,33 +132,66 @@ def index(found: Iterable[ClaimEntry]) -> dict[str, ClaimEntry]:
 
 
 def decide(
-    holds: bool, *, figure: str, argument: str, otherwise: str = "no known reading"
+    holds: bool,
+    *,
+    figure: str,
+    argument: str,
+    otherwise: str = "no known reading",
+    numbers: Iterable[Number] = (),
 ) -> Finding:
     """HOLDS or REFUTED, for a statement that is meant as it stands."""
-    if holds:
-        return Finding(verdict=Verdict.HOLDS, figure=figure, argument=argument)
-    return Finding(verdict=Verdict.REFUTED, figure=figure, argument=argument, condition=otherwise)
+    return Finding(
+        verdict=Verdict.HOLDS if holds else Verdict.REFUTED,
+        figure=figure,
+        argument=argument,
+        condition="" if holds else otherwise,
+        numbers=tuple(numbers),
+    )
 
 
 def decide_if(
-    *, condition: str, with_condition: bool, without: bool, figure: str, argument: str
+    *,
+    condition: str,
+    with_condition: bool,
+    without: bool,
+    figure: str,
+    argument: str,
+    numbers: Iterable[Number] = (),
 ) -> Finding:
     """For a statement that is silent on something: HOLDS_IF when that something decides it."""
     if with_condition and not without:
         return Finding(
-            verdict=Verdict.HOLDS_IF, figure=figure, argument=argument, condition=condition
+            verdict=Verdict.HOLDS_IF,
+            figure=figure,
+            argument=argument,
+            condition=condition,
+            numbers=tuple(numbers),
         )
-    return decide(with_condition and without, figure=figure, argument=argument)
+    return decide(with_condition and without, figure=figure, argument=argument, numbers=numbers)
 
 
 def decide_against(
-    *, stated: bool, reading: str, under_reading: bool, figure: str, argument: str
+    *,
+    stated: bool,
+    reading: str,
+    under_reading: bool,
+    figure: str,
+    argument: str,
+    numbers: Iterable[Number] = (),
 ) -> Finding:
     """For a statement that seems false as it stands: REFUTED, with the reading that would hold."""
     rescue = reading if under_reading else "no known reading: the obvious one fails as well"
-    return decide(stated, figure=figure, argument=argument, otherwise=rescue)
+    return decide(stated, figure=figure, argument=argument, otherwise=rescue, numbers=numbers)
 
 
-def untestable(*, reason: str, figure: str = "none", argument: str) -> Finding:
+def untestable(
+    *, reason: str, figure: str = "none", argument: str, numbers: Iterable[Number] = ()
+) -> Finding:
     """NOT_TESTABLE, with the reason."""
-    return Finding(verdict=Verdict.NOT_TESTABLE, figure=figure, argument=argument, condition=reason)
+    return Finding(
+        verdict=Verdict.NOT_TESTABLE,
+        figure=figure,
+        argument=argument,
+        condition=reason,
+        numbers=tuple(numbers),
+    )

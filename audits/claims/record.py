@@ -14,7 +14,7 @@ from audits.claims import CLAIMS, as_json, run_claims
 from audits.claims.run import RECORD
 from audits.claims.workshop_training import SEED
 
-_KEPT = ("verdict", "figure", "argument", "condition", "seconds")
+_KEPT = ("verdict", "figure", "argument", "condition", "numbers", "seconds")
 _PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy")
 
 

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any
 
 from audits.claims.ledger import ClaimEntry, Finding, Verdict
+from audits.claims.numbers import Number
 
 RECORD = "recorded.json"
 
@@ -57,6 +58,7 @@ def recorded_finding(name: str) -> tuple[Finding, float]:
             figure=found["figure"],
             argument=found["argument"],
             condition=found["condition"],
+            numbers=tuple(Number.from_json(row) for row in found.get("numbers", ())),
         ),
         float(found["seconds"]),
     )
@@ -93,6 +95,7 @@ def as_json(results: Iterable[ClaimResult]) -> dict[str, list[dict[str, object]]
                 "figure": result.finding.figure,
                 "argument": result.finding.argument,
                 "condition": result.finding.condition,
+                "numbers": [number.as_json() for number in result.finding.numbers],
                 "slow": result.entry.slow,
                 "recorded": result.recorded,
                 "seconds": round(result.seconds, 3),

@@ -1,4 +1,4 @@
-"""The Thesis's accounting: chapter 2's theorems and the ε figures of chapter 4."""
+"""The Thesis's accounting: chapter 2's theorems and the ε figures of section 4.2."""
 
 import math
 
@@ -8,6 +8,7 @@ from scipy import stats
 from accountants import classical, gaussian
 from audits.claims import _costs
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
+from audits.claims.numbers import certified, computed, stated
 
 DELTA = 1e-4
 
@@ -29,6 +30,10 @@ def gaussian_mechanism() -> Finding:
         max(ratios) <= 1.0,
         figure=f"exact δ is {min(ratios):.2g} to {max(ratios):.2g} of the δ asked for",
         argument="The Gaussian mechanism's δ(ε) is known in closed form (Balle & Wang 2018).",
+        numbers=[
+            stated("exact δ over the δ asked for", 0.0, 1.0),
+            computed("exact δ over the δ asked for", min(ratios), max(ratios)),
+        ],
     )
 
 
@@ -54,8 +59,14 @@ def probabilistic_dp() -> Finding:
         under_reading=tail(2.0 * epsilon) <= delta / -math.expm1(-epsilon),
         figure=f"δ(1) = {delta:.4f}, P(loss > 1) = {tail(epsilon):.4f}",
         argument="δ(ε) = E[(1 − e^{ε−L})₊] weighs each outcome with loss L > ε by less than one, "
-        "so that P(L > ε) is larger. Here the mechanism is (1, 0.127)-DP, and its loss exceeds 1 "
-        "with probability Φ(−1/2).",
+        f"so that P(L > ε) is larger. Here the mechanism is (1, {delta:.3f})-DP, and its loss "
+        "exceeds 1 with probability Φ(−1/2).",
+        numbers=[
+            stated("P(loss > 1)", 0.0, delta),
+            computed("P(loss > 1)", tail(epsilon)),
+            stated("P(loss > 2)", 0.0, delta / -math.expm1(-epsilon)),
+            computed("P(loss > 2)", tail(2.0 * epsilon)),
+        ],
     )
 
 
@@ -79,6 +90,12 @@ def tail_bound() -> Finding:
         figure=f"exact δ(3) = {exact:.5f}; smallest bound {min(admitted):.5f}",
         argument="As printed, the inequality admits every smaller δ, hence δ = 0, which no "
         "Gaussian mechanism satisfies. Markov's inequality gives δ = exp(α − λε) and any larger δ.",
+        numbers=[
+            stated("δ(3), the least that eq. 2.21 admits", 0.0),
+            computed("δ(3), the least that eq. 2.21 admits", exact),
+            stated("δ(3), eq. 2.22", 0.0, min(admitted)),
+            computed("δ(3), eq. 2.22", exact),
+        ],
     )
 
 
@@ -106,41 +123,10 @@ def moments_accountant() -> Finding:
         figure=f"{len(ratios)} settings: {min(ratios):.2f} to {max(ratios):.2f} times the exact ε",
         argument="Valid for Poisson sampling and one record more or less, which is how eq. 2.24 "
         "defines the mechanism; never tight.",
-    )
-
-
-def realised_batch_epsilon(dimension: int, delta: float) -> float:
-    """A lower bound of ε for Algorithm 2's line 8 with q = 1: two records against one, all zero.
-
-    The output is N(0, (σC/n)²·I) with n = 2 or 1. For the event ‖out‖ ≤ r the two probabilities
-    are those of χ², and ε ≥ log((P − δ)/Q) for every r. With r in units of σC, σ drops out.
-    """
-    square = np.linspace(0.05, 3.0, 400) * dimension
-    p, q = stats.chi2.cdf(4.0 * square, dimension), stats.chi2.cdf(square, dimension)
-    usable = (p > delta) & (q > 1e-280)
-    return float(np.log((p[usable] - delta) / q[usable]).max())
-
-
-@claim(
-    id="thesis-realised-batch",
-    paper="Thesis",
-    place="Algorithm 2, line 8",
-    statement="DP-SGD that divides sum and noise by the realised sample size L_t costs what the "
-    "moments accountant says.",
-)
-def realised_batch() -> Finding:
-    """A pair of data sets whose gradients are all zero, so that only the divisor tells."""
-    noise, dimension = 5.0, 100
-    claimed = _costs.moments_epsilon(noise, 1.0, 1, DELTA)
-    actual = realised_batch_epsilon(dimension, DELTA)
-    return decide_against(
-        stated=actual <= claimed,
-        reading="the divisor is the public constant L, as in Abadi et al. 2016",
-        under_reading=gaussian.epsilon(1.0 / noise, DELTA) <= claimed,
-        figure=f"one step, σ = {noise:g}, d = {dimension}: ε ≥ {actual:.2f} against {claimed:.2f}",
-        argument="Take q = 1 and data sets of two and of one record, all gradients zero. The "
-        "outputs are N(0, (σC/2)²I) and N(0, (σC)²I): in 100 dimensions their norms hardly "
-        "overlap, for every σ. The noise itself tells how many records there are.",
+        numbers=[
+            stated("accountant's ε over the exact one", 1.0, math.inf),
+            computed("accountant's ε over the exact one", min(ratios), max(ratios)),
+        ],
     )
 
 
@@ -154,13 +140,21 @@ def realised_batch() -> Finding:
 def fig_4_1() -> Finding:
     """The moments accountant at 5,000 and 25,000 steps, and the exact values."""
     early, late = (_costs.moments_epsilon(1.0, 0.1, 50 * n, DELTA) for n in (100, 500))
-    exact = [_costs.poisson(1.0, 0.1, 50 * n, DELTA).upper for n in (100, 500)]
+    exact = [_costs.poisson(1.0, 0.1, 50 * n, DELTA) for n in (100, 500)]
     return decide(
         late > 400.0 and abs(early - 100.0) < 10.0,
-        figure=f"moments accountant {early:.1f} and {late:.1f}; exact {exact[0]:.1f} and "
-        f"{exact[1]:.1f}",
+        figure=f"moments accountant {early:.1f} and {late:.1f}; exact {exact[0].upper:.1f} and "
+        f"{exact[1].upper:.1f}",
         argument="The figure's accountant reproduces. The true cost of Poisson sampling is much "
         "lower, because the accountant's smallest order, λ = 1, is too large here.",
+        numbers=[
+            stated("ε after 100 updates", 90.0, 110.0),
+            computed("ε after 100 updates", early),
+            stated("ε after 500 updates", 400.0, math.inf),
+            computed("ε after 500 updates", late),
+            certified("exact ε after 100 updates", exact[0]),
+            certified("exact ε after 500 updates", exact[1]),
+        ],
     )
 
 
@@ -188,8 +182,17 @@ def minibatch_steps() -> Finding:
         under_reading=just_below(many),
         figure=f"after 5000 steps {few[0]:.2f} and {few[1]:.2f}; after 50000 {many[0]:.2f} and "
         f"{many[1]:.2f}",
-        argument="With the Thesis's own accountant, the quoted values belong to ten times as many "
-        "steps; the printed product 50 × 100 = 5000 lacks a zero.",
+        argument="By the letter the Thesis says only that ε is less than 90 and 20, which is true "
+        "of the values after 5000 steps, but four to five times too high to describe them. "
+        "The section allows 1000 updates and stops at ε = 100 only; with its own accountant 50 × "
+        "1000 steps end just below 90 and 20. The printed product 50 × 100 = 5000 lacks a zero.",
+        numbers=[
+            number
+            for steps, found in ((5000, few), (50_000, many))
+            for rate, top, value in zip(rates, (90.0, 20.0), found, strict=True)
+            for label in [f"ε after {steps} steps, q = {rate:g}"]
+            for number in (stated(label, 0.85 * top, top), computed(label, value))
+        ],
     )
 
 
@@ -207,6 +210,10 @@ def minibatch_tenth() -> Finding:
         abs(updates - 110.0) <= 6.0,
         figure=f"passes 100 at update {updates:.1f}; exact ε at 110: {exact:.1f}",
         argument="By the moments accountant; the certified ε at that point is lower.",
+        numbers=[
+            stated("updates until ε = 100", 104.0, 116.0),
+            computed("updates until ε = 100", updates),
+        ],
     )
 
 
@@ -227,46 +234,10 @@ def minibatch_full() -> Finding:
         figure=f"moments accountant {after[0]:.1f}, {after[1]:.1f}; exact after 2: {exact:.1f}",
         argument="100 Gaussian steps with σ = 1 are one with μ = 10, whose ε(1e-4) is known "
         "exactly. The accountant would need a moment below 1, and takes λ = 1.",
-    )
-
-
-def percentile_epsilon(small: float, noise_multiplier: float, delta: float) -> float:
-    """A lower bound of ε for one full-batch step with C the median norm; see `percentile`."""
-    dimension = 4
-    radius = np.linspace(0.5, 8.0, 200)  # in units of σ·small
-    square = radius**2
-    # D: all vectors cancel but one of norm `small`, so the mean's norm is 1/σ noise units.
-    p = stats.ncx2.cdf(square, dimension, 1.0 / noise_multiplier**2)
-    # D′: noise of std σ; a ball of radius r has probability at most r⁴/8 wherever it lies.
-    log_q = 4.0 * np.log(radius * small) - math.log(8.0)
-    usable = p > delta
-    return float((np.log(p[usable] - delta) - log_q[usable]).max())
-
-
-@claim(
-    id="thesis-percentile-clipping",
-    paper="Thesis",
-    place="section 4.3",
-    statement="Privacy guarantees are not affected when C is a percentile of the gradient norms in "
-    "the batch.",
-)
-def percentile() -> Finding:
-    """A certified witness: two data sets of 1,001 records and a ball."""
-    small = 1e-6
-    claimed, replaced = gaussian.epsilon(1.0, DELTA), gaussian.epsilon(2.0, DELTA)
-    actual = percentile_epsilon(small, 1.0, DELTA)
-    halved = percentile_epsilon(small / 2.0, 1.0, DELTA)
-    return decide_against(
-        stated=actual <= replaced,
-        reading="C is fixed beforehand, or follows a private quantile that is paid for (Andrew et "
-        "al. 2021)",
-        under_reading=claimed <= _costs.moments_epsilon(1.0, 1.0, 1, DELTA),
-        figure=f"ε ≥ {actual:.2f} against {claimed:.2f} ({replaced:.2f} for 2C) at σ = 1, d = 4; "
-        f"halving the small norm adds {halved - actual:.2f}",
-        argument="Of 1001 gradients let 501 have norm 1e-6 and 500 norm 1, in opposite pairs that "
-        "cancel once clipped: the median is 1e-6, so C = 1e-6, and the noisy sum lies within a few "
-        "1e-6 of 0. Replace one small gradient by one of norm 1: the median, C and the noise's "
-        "standard deviation become 1, and a ball of radius r then has probability at most r⁴/8. "
-        "The noise's scale is itself a function of the data; ε grows without bound as the small "
-        "norm falls.",
+        numbers=[
+            stated("accountant's ε after 2 updates", 100.0, math.inf),
+            computed("accountant's ε after 2 updates", after[1]),
+            stated("exact ε after 2 updates", 100.0, math.inf),
+            computed("exact ε after 2 updates", exact),
+        ],
     )

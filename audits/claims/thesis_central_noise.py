@@ -14,8 +14,10 @@ from audits.claims._data_sets import (
     client_scope,
     plausible_variance,
     shard,
+    variance_interval,
 )
 from audits.claims.ledger import Finding, claim, decide, decide_if
+from audits.claims.numbers import computed, measured, stated
 from mechanisms import AGGREGATE, CentralNoise, NoNoise, Scope, project
 from pvi import ExactSolver
 
@@ -52,12 +54,21 @@ def random_walk() -> Finding:
     damping = 0.5
     seen = _walk("forgets", damping)
     right = all(plausible_variance(v, damping**2 * t * 20.0**2) for t, v in seen.items())
-    growth = float(seen[50].var(axis=0).mean() / seen[1].var(axis=0).mean())
+    unit = (damping * 20.0) ** 2
+    growth = {t: float(v.var(axis=0, ddof=1).mean()) / unit for t, v in seen.items()}
     return decide(
         right,
-        figure=f"variance after 50 rounds over that after one: {growth:.1f}",
+        figure="variance over (α·σC)²: "
+        + ", ".join(f"{value:.2f} (T={t})" for t, value in growth.items()),
         argument="In a conjugate model a client whose factor is right proposes no change, whatever "
         "q is; noise piles up, (α·σC)² a round.",
+        numbers=[
+            number
+            for t, samples in seen.items()
+            for label in [f"variance over (α·σC)², T = {t}"]
+            for low, high in [variance_interval(samples)]
+            for number in (stated(label, t), measured(label, low / unit, high / unit))
+        ],
     )
 
 
@@ -73,13 +84,20 @@ def resets_variance() -> Finding:
     seen = _walk("resets")
     since = {t: (t - 1) % 5 + 1 for t in seen}
     right = all(plausible_variance(v, since[t] * 20.0**2) for t, v in seen.items())
-    ratios = {t: float(v.var(axis=0).mean()) / 20.0**2 for t, v in seen.items()}
+    ratios = {t: float(v.var(axis=0, ddof=1).mean()) / 20.0**2 for t, v in seen.items()}
     return decide(
         right,
         figure="variance over (σC)²: "
         + ", ".join(f"{value:.2f} (T={t})" for t, value in ratios.items()),
         argument="After a reset the factors carry the noise so far, and clients take it back; in "
         "between the walk goes on, up to the interval times (σC)².",
+        numbers=[
+            number
+            for t, samples in seen.items()
+            for label in [f"variance over (σC)², T = {t}"]
+            for low, high in [variance_interval(samples)]
+            for number in (stated(label, since[t]), measured(label, low / 20.0**2, high / 20.0**2))
+        ],
     )
 
 
@@ -153,4 +171,9 @@ def resets_inhomogeneous() -> Finding:
         "the answer is 12",
         argument="A reset shares s = λ − prior out as s/3. The first client pulls by 1 (clipped), "
         "the others push back by s/3 each, and all stops at s = 3/2. The bias needs clipping.",
+        numbers=[
+            computed("the answer", 12.0),
+            computed("where λ ends without resets", limits["forgets"]),
+            computed("where λ ends with resets", limits["resets"]),
+        ],
     )

@@ -1,4 +1,4 @@
-"""TMLR's properties of local averaging and virtual clients without noise (Appendix A)."""
+"""TMLR's properties of local averaging without noise, on logistic regression (Appendix A)."""
 
 import math
 
@@ -8,45 +8,12 @@ from scipy import optimize
 
 from audits.claims import _logistic
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
-from mechanisms import LocalAveraging, NoNoise, Partition, VirtualClients
-from pvi import ExactSolver, LinearRegression, MeanFieldGaussian, Shard
+from audits.claims.numbers import computed, stated
 
 FloatArray = NDArray[np.float64]
 # Two shards that disagree: slopes 3 and −1.
 FIRST, SECOND = _logistic.data(1, 30, 3.0), _logistic.data(2, 30, -1.0)
 BOTH = np.concatenate([FIRST, SECOND])
-
-
-@claim(
-    id="tmlr-theorem-7",
-    paper="TMLR",
-    place="Theorem 7 (A.9)",
-    statement="In conjugate exponential families, the number of partitions of local averaging does "
-    "not affect the posterior without noise.",
-)
-def theorem_7() -> Finding:
-    """Linear regression with one weight, against the posterior in closed form."""
-    rng = np.random.default_rng(2)
-    shards = [Shard(inputs=rng.normal(size=(24, 1)), targets=rng.normal(size=24)) for _ in range(3)]
-    x = np.concatenate([shard.inputs[:, 0] for shard in shards])
-    y = np.concatenate([shard.targets for shard in shards])
-    exact = np.array([0.3 + (x * y).sum() / 2.25, 2.0 + (x**2).sum() / 2.25])
-    worst = 0.0
-    for parts in (1, 2, 3, 8, 24):
-        run = LocalAveraging(clip_norm=1e6, noise_multiplier=1.0, noise=NoNoise()).build(
-            model=LinearRegression(dimension=1, noise_std=1.5),
-            data=[Partition.by_position(shard, parts) for shard in shards],
-            solver=ExactSolver(),
-            prior=MeanFieldGaussian(natural_mean=np.array([0.3]), precision=np.array([2.0])),
-            rng=np.random.default_rng(0),
-        )
-        run.run(1)
-        worst = max(worst, float(np.abs(run.posterior.vector / exact - 1.0).max()))
-    return decide(
-        worst < 1e-10,
-        figure=f"largest relative difference {worst:.1g} over 1, 2, 3, 8, 24 partitions",
-        argument="Sufficient statistics of a shard, times N, averaged over N shards: their sum.",
-    )
 
 
 def _log_likelihood(theta: FloatArray, signed: FloatArray) -> FloatArray:
@@ -91,6 +58,17 @@ def property_a2() -> Finding:
         figure=f"mean and log-variance ({stationary[0]:.5f}, {stationary[1]:.5f}) both ways, to "
         f"{gap:.1g}",
         argument="L(q) = log Z − KL(q ‖ tilted) for every q, with Z free of q.",
+        numbers=[
+            number
+            for label, by_elbo, by_kl in zip(
+                ("mean", "log-variance"), stationary, found, strict=True
+            )
+            # Nelder–Mead finds the minimiser to about 1e-6.
+            for number in (
+                stated(label, float(by_elbo)),
+                computed(label, by_kl - 1e-5, by_kl + 1e-5),
+            )
+        ],
     )
 
 
@@ -141,6 +119,10 @@ def property_a3_sum() -> Finding:
         figure=f"{left:.6f} and {right:.6f}",
         argument="(1/N)·Σ_k of N·E log p(x_k) is E log p(x), and Π t_m = Z·q/p. It holds at every "
         "point, fixed or not, since it only rearranges terms.",
+        numbers=[
+            stated("sum of averaged local ELBOs", right),
+            computed("sum of averaged local ELBOs", left),
+        ],
     )
 
 
@@ -170,6 +152,12 @@ def local_averaging_optimum() -> Finding:
         "a fixed point. It is the average of the shards' own optima. Property A.3 assumes that q* "
         "maximises each shard's local ELBO; a fixed point of the algorithm only has an average "
         "that does not move. The main text's statement needs the stronger premise.",
+        numbers=[
+            stated("mean at the optimum", float(best[0] / best[1])),
+            computed("mean at the optimum", fixed[0] / fixed[1]),
+            stated("loss of the global bound", 0.0),
+            computed("loss of the global bound", lost),
+        ],
     )
 
 
@@ -199,6 +187,16 @@ def property_a4() -> Finding:
         argument="Setting the gradient of the local ELBO at q to zero gives λ_q − λ_cavity = "
         "N·d/dμ_q E_q[log p], at the q where the gradient vanishes. That is the optimum itself, "
         "not the point where the optimisation began.",
+        numbers=[
+            number
+            for label, claimed, ours in zip(
+                ("natural mean of the factor", "precision of the factor"),
+                at_old,
+                factor,
+                strict=True,
+            )
+            for number in (stated(label, float(claimed)), computed(label, ours))
+        ],
     )
 
 
@@ -226,39 +224,14 @@ def property_a5() -> Finding:
         f"({divided[0]:.4f}, {divided[1]:.4f}) on two; a single step differs by {step_gap:.1g}",
         argument="The proof uses Property A.4. A derivative at the common old q is additive over "
         "records; optima of separate problems are not.",
-    )
-
-
-@claim(
-    id="tmlr-virtual-clients-optimum",
-    paper="TMLR",
-    place="section 3.2.2",
-    statement="Any optimum of PVI with virtual clients is an optimum of global variational "
-    "inference.",
-)
-def virtual_clients_optimum() -> Finding:
-    """Mean-field linear regression with correlated inputs, damped to convergence."""
-    rng = np.random.default_rng(0)
-    inputs = rng.normal(size=(24, 1)) + 0.3 * rng.normal(size=(24, 2))
-    shard = Shard(inputs=inputs, targets=rng.normal(size=24))
-    precision = np.eye(2) + inputs.T @ inputs
-    mean = np.linalg.solve(precision, inputs.T @ shard.targets)
-    best = MeanFieldGaussian.from_mean_variance(mean, 1.0 / np.diag(precision))
-
-    def distance(mechanism: type[LocalAveraging] | type[VirtualClients]) -> float:
-        run = mechanism(clip_norm=1e6, noise_multiplier=1.0, damping=0.2, noise=NoNoise()).build(
-            model=LinearRegression(dimension=2, noise_std=1.0),
-            data=[Partition.by_position(shard, 4)],
-            solver=ExactSolver(),
-            prior=MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2)),
-            rng=np.random.default_rng(0),
-        )
-        run.run(400)
-        return float(run.posterior.kl(best))
-
-    virtual, averaged = distance(VirtualClients), distance(LocalAveraging)
-    return decide(
-        virtual < 1e-10,
-        figure=f"KL to the optimum {virtual:.1g}; local averaging, same shards {averaged:.3g}",
-        argument="It is PVI with one factor per shard, whose fixed points are those of global VI.",
+        numbers=[
+            number
+            for label, on_one, on_two in zip(
+                ("natural mean, two clients for one", "precision, two clients for one"),
+                single,
+                divided,
+                strict=True,
+            )
+            for number in (stated(label, float(on_one)), computed(label, on_two))
+        ],
     )

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from audits.claims.ledger import Finding, claim, decide, decide_against, untestable
+from audits.claims.numbers import computed, stated
 from pvi.data import balance, split
 
 ADULT_RECORDS = 48_842
@@ -28,9 +29,17 @@ def _adult(clients: int) -> Finding:
         reading="half of the records are for training",
         under_reading=found[0.5] == SMALL[clients],
         figure=f"80%: {found[0.8]}; 50%: {found[0.5]}; printed {SMALL[clients]}",
-        argument="n_small = ⌊n(1−ρ)/M⌋ needs n = 24,421 or so; 80% of 48,842 is 39,073.6, and no "
-        "rounding bridges the difference. The sampling rates, and with them ε or the noise, depend "
-        "on which n was used.",
+        argument="n_small = ⌊n(1−ρ)/M⌋: Tables 2 and 3 together need an n from 24,420 to 24,429, "
+        "and 80% of 48,842 is 39,073.6; no rounding bridges the difference. Half of 48,842 is "
+        "24,421; three quarters of the original training file's 32,561 records, 24,420, would do "
+        "as well. The sampling rates, and with them ε or the noise, depend on which n was used.",
+        numbers=[
+            number
+            for share, sizes in found.items()
+            for rho, printed, ours in zip(RHO, SMALL[clients], sizes, strict=True)
+            for label in [f"n_small, ρ = {rho:g}, {share:.0%} for training"]
+            for number in (stated(label, printed), computed(label, ours))
+        ],
     )
 
 
@@ -74,6 +83,18 @@ def table_4_sizes() -> Finding:
         kept == 5594 and training == MIMIC_TRAINING and sizes == (447, 111, 134),
         figure=f"{kept}, {training}, {sizes}",
         argument="Twice the positive stays of the public benchmark, 80% of them, then ⌊n(1−ρ)/10⌋.",
+        numbers=[
+            number
+            for label, printed, ours in (
+                ("balanced samples", 5594, kept),
+                ("for training", MIMIC_TRAINING, training),
+                *(
+                    (f"n_small, ρ = {rho:g}", small, size)
+                    for rho, small, size in zip(RHO, (447, 111, 134), sizes, strict=True)
+                ),
+            )
+            for number in (stated(label, printed), computed(label, ours))
+        ],
     )
 
 
@@ -85,7 +106,7 @@ def table_4_sizes() -> Finding:
 )
 def table_4_large() -> Finding:
     """What is left for the large clients when the small ones have taken their share."""
-    expected, deviations, single, exact = [], [], [], []
+    expected, deviations, single, exact, numbers = [], [], [], [], []
     for rho, small, small_share, printed in TABLE_4:
         large = math.floor(round(MIMIC_TRAINING / 10 * (1.0 + rho), 9))
         rest = MIMIC_TRAINING - 5 * small
@@ -96,6 +117,9 @@ def table_4_large() -> Finding:
         deviations.append(abs(printed - share) * rest / MIMIC_TRAINING / spread)
         single.append(abs(printed - share) / math.sqrt(share * (1.0 - share) / large))
         exact.append(abs(printed - round(printed * large) / large) < 5e-5)
+        reach = 4.0 * spread * MIMIC_TRAINING / rest
+        label = f"share of all large clients, ρ = {rho:g}"
+        numbers += [stated(label, printed), computed(label, share - reach, share + reach)]
     return decide_against(
         stated=max(deviations) < 4.0,
         reading="the share of one large client, which is a random draw, and to two digits only",
@@ -111,6 +135,7 @@ def table_4_large() -> Finding:
             if all(exact)
             else "not every one is a whole number of that client's records to four digits."
         ),
+        numbers=numbers,
     )
 
 
@@ -131,6 +156,12 @@ def kappa_domain() -> Finding:
         shares == [1.0, 0.0],
         figure=f"majority shares {shares[0]:g} and {shares[1]:g}",
         argument="λ + (1−λ)κ is 1 and 0 there.",
+        numbers=[
+            stated("majority share at κ = 1", 1.0),
+            computed("majority share at κ = 1", shares[0]),
+            stated("majority share at κ = −λ/(1−λ)", 0.0),
+            computed("majority share at κ = −λ/(1−λ)", shares[1]),
+        ],
     )
 
 

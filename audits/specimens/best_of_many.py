@@ -36,7 +36,8 @@ SPECIMENS = (
         name="best of twenty runs",
         flaw="Hyperparameters are tuned by twenty private runs, the best is released, and one run "
         "is accounted for.",
-        reference="Liu and Talwar 2019; Papernot and Steinke 2022.",
+        reference="TMLR section 4 (the leak through tuning is ignored there, and said to be) and "
+        "Appendix B (grid search); Liu and Talwar 2019; Papernot and Steinke 2022.",
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0),
         flawed=BestOf(noise_std=1.0),

@@ -35,8 +35,8 @@ SPECIMENS = (
     Specimen(
         name="bounds read from the data",
         flaw="The bounds that scale the data to [0, 1] are the data's own minimum and maximum.",
-        reference="A min-max scaler fitted on the private data before a private model is the "
-        "usual form. " + GAUSSIAN_TWIN,
+        reference="TUM section 5.3.2, method 1: clients share each feature's minimum and maximum. "
+        + GAUSSIAN_TWIN,
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0),
         flawed=ScaledSum(bounds=None),

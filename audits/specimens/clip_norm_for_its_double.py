@@ -4,7 +4,7 @@ Why it breaks the claim: a vector of norm at most C that depends on a record can
 −C·u when the record is replaced. Noise σC then gives a Gaussian release with μ = 2/σ, not 1/σ.
 
 Why the twin keeps it: it adds noise 2σC, so the shift of at most 2C is 1/σ standard deviations
-(TMLR section 3.2 has the 2; Balle and Wang 2018, Theorem 8, has the curve).
+(TMLR eq. A.18–A.20 has the 2; Balle and Wang 2018, Theorem 8, has the curve).
 """
 
 from audits.claim import Claim
@@ -21,7 +21,8 @@ SPECIMENS = (
         name="C for 2C under replacement",
         flaw="The change of a client's parameters, clipped to C, is accounted for with "
         "sensitivity C although a replaced record can turn it around.",
-        reference="TUM; TMLR section 3.2 has the factor 2. dp-accounting 0.6.0's RDP "
+        reference="TUM section 6.3 (the radius C of the projection is taken for the sensitivity of "
+        "its Definition 2); TMLR eq. A.18–A.20 has the factor 2. dp-accounting 0.6.0's RDP "
         "accountant makes the same mistake under REPLACE_ONE.",
         explanation=__doc__ or "",
         claim=Claim(mu=1.0, relation=REPLACE),

@@ -58,8 +58,9 @@ SPECIMENS = (
         name="colluders know half of the noise",
         flaw="Two of four clients pool their noise shares, and the claim is still that of the "
         "whole sum's noise.",
-        reference="TMLR Theorems 8 and 11 (an outsider's view); the twin: Scope.view = "
-        "colluding(2) of this project.",
+        reference="TMLR Theorems 8 and 11 (eq. A.36–A.37: the whole sum's noise, which is an "
+        "outsider's view) with section 3, which says that curious clients need minor changes of "
+        "the bounds and does not give them; the twin: Scope.view = colluding(2) of this project.",
         explanation=__doc__ or "",
         claim=certified_claim(_TWIN, clients=CLIENTS, rounds=1, view=colluding(COLLUDERS)),
         flawed=ColludersView(_mechanism(NOISE_MULTIPLIER)),

@@ -27,7 +27,9 @@ SPECIMENS = (
     Specimen(
         name="damping of noise and changes differs",
         flaw="The server adds noise scaled for damped changes to changes that were not damped.",
-        reference="Thesis, Algorithm 4 and eq. 3.4 against eq. 3.7, where α is lost between them.",
+        reference="Folklore: a common implementation mistake, not made in the papers. Thesis eq. "
+        "3.12 and 3.14 have one α for changes and noise, which is the twin; eq. 3.7 loses the "
+        "noise's α in the harmless direction.",
         explanation=__doc__ or "",
         claim=certified_claim(_TWIN, clients=CLIENTS, rounds=1, view=AGGREGATE),
         flawed=SumsOfRounds(_FLAWED, 1),

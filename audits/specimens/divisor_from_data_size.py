@@ -42,7 +42,9 @@ SPECIMENS = (
     Specimen(
         name="divisor from the data's size",
         flaw="A mean is divided by the number of records, which differs between neighbours.",
-        reference="TMLR Algorithm 2 divides by N_m, which has to be public. " + GAUSSIAN_TWIN,
+        reference="Opacus issue 571: a divisor computed from the number of records, under add or "
+        "remove. The papers' divisors are public: the number of shards in TMLR eq. 3.2, and "
+        "neighbours of equal size (TMLR section 2.2). " + GAUSSIAN_TWIN,
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0),
         flawed=Mean(own_size=True),

@@ -42,8 +42,8 @@ SPECIMENS = (
         name="no noise on empty batches",
         flaw="A training step whose Poisson batch came out empty is skipped together with its "
         "noise.",
-        reference="A data loader that drops empty batches; the twin: Mironov, Talwar and Zhang "
-        "2019.",
+        reference="Opacus issue 161: a loader that cannot give an empty batch; the twin: Mironov, "
+        "Talwar and Zhang 2019.",
         explanation=__doc__ or "",
         claim=Claim(event=dpa.PoissonSampledDpEvent(RATE, dpa.GaussianDpEvent(NOISE_MULTIPLIER))),
         flawed=PoissonStep(skips_empty=True),

@@ -40,7 +40,8 @@ SPECIMENS = (
     Specimen(
         name="exact mean released beside",
         flaw="The exact sum that centres the data is released beside the noisy model.",
-        reference="TUM section 5.3.2 (sums for scaling and class counts). " + GAUSSIAN_TWIN,
+        reference="TUM sections 4.1 and 5.3.2 (sums for scaling) and 6.2 (class counts). "
+        + GAUSSIAN_TWIN,
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0, steps=2),
         flawed=ModelAndScaling(exact=True),

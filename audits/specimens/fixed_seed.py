@@ -42,8 +42,8 @@ SPECIMENS = (
     Specimen(
         name="fixed seed",
         flaw="The noise comes from a generator with a constant seed.",
-        reference="Garfinkel and Leclerc 2020 on randomness for differential privacy; a frequent "
-        "leftover of reproducible experiments. " + GAUSSIAN_TWIN,
+        reference="Folklore: a leftover of reproducible experiments; no source in the papers. "
+        "Garfinkel and Leclerc 2020, on randomness for differential privacy. " + GAUSSIAN_TWIN,
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0),
         flawed=NoisySum(seed=0),

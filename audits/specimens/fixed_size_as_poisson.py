@@ -63,8 +63,10 @@ SPECIMENS = (
         name="fixed-size batches as Poisson",
         flaw="Batches of a fixed size are drawn without replacement, and accounted for as if each "
         "record had been drawn on its own.",
-        reference="Workshop and TMLR experiments use fixed-size batches with a Poisson accountant; "
-        "Zhu, Dong and Wang 2022; Lebeda, Regehr, Kamath and Steinke 2024.",
+        reference="Workshop Algorithm 1, step 3 (minibatches of size L) with section 3 (the "
+        "moments accountant); TMLR Appendix A, after Theorem A.1 (sampling without replacement) "
+        "with section 2.2 (the Fourier accountant); Zhu, Dong and Wang 2022; Lebeda, Regehr, "
+        "Kamath and Steinke 2024.",
         explanation=__doc__ or "",
         claim=Claim(
             event=dpa.PoissonSampledDpEvent(BATCH / RECORDS, dpa.GaussianDpEvent(NOISE_MULTIPLIER)),

@@ -41,7 +41,8 @@ SPECIMENS = (
         name="gradients accumulated twice",
         flaw="A gradient buffer is not cleared between two passes, so that each record counts "
         "twice against noise for one.",
-        reference="Ponomareva et al. 2023, on gradient accumulation. " + GAUSSIAN_TWIN,
+        reference="Folklore: a common implementation mistake; no source in the papers. Opacus "
+        "pull request 219 clears the buffer between passes for this reason. " + GAUSSIAN_TWIN,
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0),
         flawed=Accumulated(passes=2),

@@ -43,8 +43,8 @@ from audits.statistics import FloatArray
 from mechanisms import AGGREGATE, NoiseSplitting, ParameterPerturbation
 
 REFERENCE = (
-    "Thesis, Algorithm 3 (there called a violation of post-processing); TMLR Theorems 8 and "
-    "11 for the sums; resets: Thesis eq. 3.18."
+    "Thesis, Algorithm 3, eq. 3.5 (factors absorb the noise) and section 3.3 after eq. 3.7 (a "
+    "violation of post-processing); TMLR Theorems 8 and 11 for the sums; resets: Thesis eq. 3.18."
 )
 
 

@@ -62,7 +62,7 @@ def _delta_for(records: int, delta: float) -> Finding:
 
 
 def delta_too_large() -> Finding:
-    """Δ = 0.1 for a data set of 1,000 records (TUM)."""
+    """Δ = 0.1 for a data set of 1,000 records (TUM section 7.3)."""
     return _delta_for(1000, 0.1)
 
 
@@ -99,7 +99,8 @@ LINTS = (
     Lint(
         name="classical Gaussian beyond ε = 1",
         flaw="The textbook calibration of Gaussian noise is used at ε ≥ 1, where it is no theorem.",
-        reference="TUM Theorem 1; Dwork and Roth 2014, Theorem 3.22 (ε < 1); Balle and Wang 2018.",
+        reference="TUM Theorem 1 (ε < 1) as section 7.3 uses it for Figure 12; Dwork and Roth "
+        "2014, Theorem 3.22 (ε < 1); Balle and Wang 2018.",
         explanation=__doc__ or "",
         flawed=classical_beyond_one,
         repaired=exact_beyond_one,
@@ -107,7 +108,8 @@ LINTS = (
     Lint(
         name="δ of 1/n or more",
         flaw="A δ of at least 1/n allows records to be published in full.",
-        reference="TUM (δ ≈ 0.1); Dwork and Roth 2014, section 2.3, after Definition 2.4.",
+        reference="TUM section 7.3 (δ around 0.1); Dwork and Roth 2014, section 2.3, after "
+        "Definition 2.4.",
         explanation=__doc__ or "",
         flawed=delta_too_large,
         repaired=delta_small,
@@ -116,7 +118,8 @@ LINTS = (
         name="rounds counted for steps",
         flaw="Composition is counted per communication round although each round makes many noisy "
         "steps.",
-        reference="The event of DP optimisation: Workshop Algorithm 1, TMLR section 3.1.",
+        reference="TMLR Theorem 3 counts local steps, Corollaries 5 and 10 count global updates: "
+        "to take one for the other is the mistake, which the papers do not make.",
         explanation=__doc__ or "",
         flawed=rounds_counted,
         repaired=steps_counted,

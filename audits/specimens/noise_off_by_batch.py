@@ -41,7 +41,8 @@ SPECIMENS = (
     Specimen(
         name="noise off by the batch factor",
         flaw="Noise of the size that a mean needs is added to the sum, which is then divided.",
-        reference="Ponomareva et al. 2023, on losses averaged over (micro)batches. "
+        reference="TensorFlow Privacy issue 153: noise on an average accounted for as on a sum, a "
+        "factor of the batch size; Ponomareva et al. 2023, section 5.6, on microbatches. "
         + GAUSSIAN_TWIN,
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0),

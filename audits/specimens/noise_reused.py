@@ -41,8 +41,9 @@ SPECIMENS = (
     Specimen(
         name="noise reused across releases",
         flaw="The same draw of noise protects two different queries.",
-        reference="Dwork and Roth 2014, section 3.5: composition needs independent coins. The "
-        "twin: Dong, Roth and Su 2022, Corollary 3.3.",
+        reference="Folklore; no source in the papers. Composition multiplies probabilities and so "
+        "needs independent noise: Dwork and Roth 2014, section 3.5, Theorem 3.14. The twin: Dong, "
+        "Roth and Su 2022, Corollary 3.3.",
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0, steps=2),
         flawed=SumAndHalf(reused=True),

@@ -69,7 +69,8 @@ def _specimen(clients: int) -> Specimen:
         flaw=f"Each of {clients} clients adds noise σC/√{clients} = "
         f"{NOISE_MULTIPLIER / math.sqrt(clients):.3g}·C to a message that is seen, and σC is "
         "accounted for.",
-        reference="Thesis, Algorithm 3 and eq. 3.4–3.6; the twin: TMLR section 3.2.",
+        reference="Thesis, Algorithm 3, eq. 3.4 and line 12, for the adversary of section 3.1, who "
+        "intercepts messages; the twin: Thesis eq. 3.8, TMLR section 3.2.",
         explanation=__doc__ or "",
         claim=certified_claim(repaired, clients=clients, rounds=1, view=MESSAGES),
         flawed=OneRoundOfMessages(flawed),

@@ -87,7 +87,8 @@ SPECIMENS = (
         name="percentile clipping",
         flaw="The clip norm, and with it the scale of the noise, is the median of the batch's own "
         "gradient norms.",
-        reference="Thesis, section 4.3; the twin: Andrew, Thakkar, McMahan and Ramaswamy 2021.",
+        reference="Thesis, section 4.3 (a percentile of the norms in the minibatch); the twin: "
+        "Andrew, Thakkar, McMahan and Ramaswamy 2021.",
         explanation=__doc__ or "",
         claim=gaussian_claim(NOISE_MULTIPLIER, relation=REPLACE),
         flawed=median_clipped,

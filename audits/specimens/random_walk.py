@@ -114,7 +114,7 @@ LINTS = (
         name="central noise walks at random",
         flaw="Server noise that no factor absorbs adds up over the rounds, so that the posterior "
         "performs a random walk about the product of the factors.",
-        reference="Thesis, Algorithm 4; the twin: likelihood resets, Thesis eq. 3.18.",
+        reference="Thesis, Algorithm 4 and eq. 3.17; the twin: likelihood resets, eq. 3.18.",
         explanation=__doc__ or "",
         flawed=forgetting,
         repaired=resetting,

@@ -42,8 +42,9 @@ SPECIMENS = (
         name="division by the realised batch size",
         flaw="Clipped gradients of a Poisson batch are averaged over the batch's realised size, "
         "with noise for its expected size.",
-        reference="Ponomareva et al. 2023, on batch sizes that vary under Poisson sampling; the "
-        "twin: Mironov, Talwar and Zhang 2019.",
+        reference="Thesis, Algorithm 2, line 8, divides by the sample L_t that was drawn (noise "
+        "and all; here the sum alone); Opacus issue 420 asks for the same. The twin: Abadi et al. "
+        "2016, Algorithm 1, and Mironov, Talwar and Zhang 2019.",
         explanation=__doc__ or "",
         claim=Claim(event=dpa.PoissonSampledDpEvent(RATE, dpa.GaussianDpEvent(1.0))),
         flawed=BatchMean(realised=True),

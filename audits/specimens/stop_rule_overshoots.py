@@ -68,7 +68,7 @@ SPECIMENS = (
         name="stop rule that overshoots",
         flaw="Updates go on until the privacy budget is exceeded, and the budget is what is "
         "claimed.",
-        reference="Workshop, section 3 (the stop rule).",
+        reference="Workshop, section 3, Method: no more updates once the budget is exceeded.",
         explanation=__doc__ or "",
         claim=Claim(mu=gaussian_mu_lower(EPSILON, DELTA)),
         flawed=_until_stopped(checked_afterwards),

@@ -45,7 +45,8 @@ SPECIMENS = (
         name="each of four workers adds σ/4",
         flaw="The standard deviation of the noise, rather than its variance, is divided among the "
         "workers.",
-        reference="Ponomareva et al. 2023, on data-parallel training. " + GAUSSIAN_TWIN,
+        reference="Folklore: a common implementation mistake; no source in the papers. Shares of "
+        "σ/√M are right: TMLR eq. A.36–A.37. " + GAUSSIAN_TWIN,
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0),
         flawed=SumOverWorkers(share=1.0 / WORKERS),

@@ -112,14 +112,51 @@ def test_claims_shows_one_entry_with_its_argument(capsys):
     out = capsys.readouterr().out
     assert "thesis-fig-3-3" in out
     assert "Thesis" in out
+    assert "Checked: `project` on Algorithm 3's messages" in out
+    assert "Holds if: the adversary sees messages" in out
 
 
 def test_claims_json_has_the_documented_shape(capsys):
-    assert main(["claims", "tum-theorem-1", "--json"]) == 0
+    assert main(["claims", "tum-theorem", "--json"]) == 0
     entries = json.loads(capsys.readouterr().out)["claims"]
-    assert len(entries) == 2
-    wanted = {"id", "paper", "place", "statement", "verdict", "figure"}
+    assert [e["id"] for e in entries] == ["tum-theorem-1", "tum-theorem-1-range", "tum-theorem-2"]
+    wanted = {"id", "paper", "place", "statement", "verdict", "figure", "numbers"}
     assert all(wanted <= entry.keys() for entry in entries)
+    assert {"label", "value", "upper", "role"} == entries[0]["numbers"][0].keys()
+
+
+def test_an_exact_claim_id_wins_over_longer_ones(capsys):
+    assert main(["claims", "tum-theorem-1", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["claims"]
+    assert entry["id"] == "tum-theorem-1"
+
+
+def test_claims_draws_one_claim(capsys, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    file = tmp_path / "claim.png"
+    assert main(["claims", "tum-sensitivity", "--plot", str(file)]) == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
+    captured = capsys.readouterr()
+    assert "refuted" in captured.out
+    assert str(file) in captured.err
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "message"),
+    [
+        ("tum-theorem", "a.png", "`ID` must name one claim to draw, got 'tum-theorem', in"),
+        ("tmlr-damping", "a.png", "no numbers to draw for tmlr-damping"),
+        ("tum-sensitivity", "missing/a.png", "`--plot` must be a file that can be written"),
+        ("tum-sensitivity", "a.nonsense", "nonsense"),
+    ],
+)
+def test_what_cannot_be_drawn_ends_with_code_2(capsys, tmp_path, name, file, message):
+    pytest.importorskip("matplotlib").use("Agg")
+    assert main(["claims", name, "--plot", str(tmp_path / file)]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+    assert not list(tmp_path.rglob("*.png"))
 
 
 @pytest.mark.parametrize("command", ["zoo", "claims"])
