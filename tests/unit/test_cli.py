@@ -1,4 +1,8 @@
+import importlib.metadata
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -45,11 +49,11 @@ def test_crosscheck_json_and_exit_code_of_a_conflict(capsys):
 @pytest.mark.parametrize(
     ("option", "value", "named"),
     [
-        ("--noise-multiplier", "-1", "noise_multiplier"),
-        ("--sampling-rate", "2", "sampling_probability"),
+        ("--noise-multiplier", "-1", "--noise-multiplier"),
+        ("--sampling-rate", "2", "--sampling-rate"),
         ("--steps", "1.5", "--steps"),
         ("--steps", "nan", "--steps"),
-        ("--delta", "0", "delta"),
+        ("--delta", "0", "--delta"),
     ],
 )
 def test_bad_input_ends_with_code_2_and_a_sentence(capsys, option, value, named):
@@ -62,10 +66,54 @@ def test_bad_input_ends_with_code_2_and_a_sentence(capsys, option, value, named)
     assert captured.out == ""
 
 
-def test_unknown_options_end_with_code_2():
+def test_unknown_options_end_with_code_2_and_one_line(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["crosscheck", "--nonsense"])
     assert stop.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+COMMANDS = ["epsilon", "calibrate", "crosscheck", "audit", "zoo", "claims", "study"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_json(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_help_lists_every_command_and_version_is_the_distributions(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert all(f"\n    {command}" in out for command in COMMANDS)
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    version = importlib.metadata.version("dp-assay")
+    assert capsys.readouterr().out == f"dp-assay {version}\n"
+
+
+def test_an_interrupt_ends_with_code_130_and_no_traceback(capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("audits.commands.crosscheck.crosscheck", interrupted)
+    assert main(["crosscheck", *SETTING]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_reader_that_has_gone_is_not_complained_about():
+    """`dp-assay crosscheck … | head -0`: the pipe is closed before anything is written."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "audits", "crosscheck", *SETTING]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.returncode == 141
+    assert done.stderr == ""
 
 
 def test_zoo_shows_one_specimen_with_its_explanation(capsys):
