@@ -12,15 +12,16 @@ from typing import NoReturn
 
 import dp_accounting as dpa
 
-from audits.commands import audit, calibrate, claims, crosscheck, epsilon, study, zoo
+from audits.commands import audit, calibrate, claims, crosscheck, epsilon, report, study, zoo
 
-_COMMANDS = (epsilon, calibrate, crosscheck, audit, zoo, claims, study)
+_COMMANDS = (epsilon, calibrate, crosscheck, audit, zoo, claims, study, report)
 _DESCRIPTION = """\
 Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck
 Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
 What was learnt?     study
+All of it            report
 """
 _EPILOG = """\
 examples:

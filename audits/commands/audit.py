@@ -75,9 +75,9 @@ def add(commands: Commands) -> None:
     )
     claim.add_argument("--mu", type=float, metavar="μ", help="Gaussian differential privacy")
     claim.add_argument("--rho", type=float, metavar="ρ", help="zero-concentrated DP")
-    options.add_noise(parser, required=False)
-    options.add_steps(parser)
-    options.add_sampling(parser)
+    options.add_noise(claim, required=False)
+    options.add_steps(claim)
+    options.add_sampling(claim)
     parser.add_argument("--pair", metavar="NAME", help="the neighbouring data sets")
     parser.add_argument(
         "--one-at-a-time",

@@ -5,6 +5,7 @@ Messages name an option as it is typed, so values are checked here before the ac
 
 import argparse
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
@@ -12,6 +13,8 @@ from dp_accounting import NeighboringRelation
 from accountants import _validate
 from accountants.noisy_steps import step_event
 from audits.wording import RELATIONS
+
+Container: TypeAlias = "argparse._ActionsContainer"  # a parser, or a group of its options
 
 # What is sampled, how the accountants call it, and the relation it is proved for.
 _SAMPLINGS = {
@@ -69,7 +72,7 @@ class Sampling:
         }[self.kind]
 
 
-def add_noise(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+def add_noise(parser: Container, *, required: bool = True) -> None:
     """Adds `--noise-multiplier`."""
     parser.add_argument(
         "--noise-multiplier",
@@ -80,7 +83,7 @@ def add_noise(parser: argparse.ArgumentParser, *, required: bool = True) -> None
     )
 
 
-def add_steps(parser: argparse.ArgumentParser, *, default: float | None = 1.0) -> None:
+def add_steps(parser: Container, *, default: float | None = 1.0) -> None:
     """Adds `--steps`."""
     parser.add_argument(
         "--steps",
@@ -92,7 +95,7 @@ def add_steps(parser: argparse.ArgumentParser, *, default: float | None = 1.0) -
     )
 
 
-def add_sampling(parser: argparse.ArgumentParser) -> None:
+def add_sampling(parser: Container) -> None:
     """Adds the options that say who is in a batch, and `--relation`."""
     parser.add_argument(
         "--sampling",
@@ -114,7 +117,7 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
     add_relation(parser)
 
 
-def add_relation(parser: argparse.ArgumentParser) -> None:
+def add_relation(parser: Container) -> None:
     """Adds `--relation`."""
     parser.add_argument(
         "--relation",
@@ -125,14 +128,14 @@ def add_relation(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_delta(parser: argparse.ArgumentParser) -> None:
+def add_delta(parser: Container) -> None:
     """Adds `--delta`."""
     parser.add_argument(
         "--delta", type=float, required=True, metavar="δ", help="in (0, 1), well below 1/records"
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: Container) -> None:
     """Adds `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
