@@ -68,7 +68,7 @@ SETTINGS = (
         event=dpa.GaussianDpEvent(1.0),
         relation=REPLACE_ONE,
         known=_FORGETS_2C,
-        reason="It counts C where one replaced record moves a sum by 2C.",
+        reason="it counts C where one replaced record moves a sum by 2C.",
     ),
     NamedSetting(
         name="Batches of fixed size: σ = 1, 10 of 1,000 records, 1,000 steps",
@@ -77,7 +77,7 @@ SETTINGS = (
         ),
         relation=REPLACE_ONE,
         known=_FORGETS_2C,
-        reason="It counts C where one replaced record moves a sum by 2C.",
+        reason="it counts C where one replaced record moves a sum by 2C.",
     ),
 )
 

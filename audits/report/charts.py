@@ -39,7 +39,7 @@ class Axis:
         """Powers of ten, with 2 and 5 between them where there are few, or every so many."""
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         stride = max(1, round((last - first) / 6))
-        steps = (1.0, 2.0, 5.0) if last - first <= 2 else (1.0,)
+        steps = (1.0, 2.0, 5.0) if last - first <= 3 else (1.0,)
         found = [m * 10.0**e for e in range(first, last + 1, stride) for m in steps]
         return [tick for tick in found if self.low * 0.999 <= tick <= self.high * 1.001]
 

@@ -1,6 +1,7 @@
 """HTML that escapes whatever it is given: only `Markup` goes in as it is."""
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 
 _VOID = frozenset({"meta", "img", "br", "col"})
@@ -117,6 +118,27 @@ def cell(label: str, *content: object) -> Markup:
 def details(summary: str, *content: object) -> Markup:
     """What opens on a click, and is open in print where the browser can."""
     return tag("details", tag("summary", summary), *content)
+
+
+def prose(text: str) -> Markup:
+    r"""Paragraphs, lists and `code` as docstrings write them.
+
+    >>> prose("One `name`.\n\n* a\n* b")
+    '<p>One <code>name</code>.</p><ul><li>a</li><li>b</li></ul>'
+    """
+    parts = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        first, *items = re.split(r"(?:^|\n)\s*\* ", block)
+        if first.strip():
+            parts.append(tag("p", _inline(first)))
+        if items:
+            parts.append(tag("ul", *(tag("li", _inline(item)) for item in items)))
+    return join(parts)
+
+
+def _inline(text: str) -> Markup:
+    pieces = re.split(r"`([^`]+)`", " ".join(text.split()))
+    return join(tag("code", p) if i % 2 else p for i, p in enumerate(pieces))
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Markup:

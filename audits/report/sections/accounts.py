@@ -3,49 +3,79 @@
 import math
 from typing import Any
 
+from dp_accounting import NeighboringRelation
+
 from audits.report import accounting
 from audits.report.charts import Series, line_chart
 from audits.report.gather import Contents
-from audits.report.markup import Markup, join, table, tag
-from audits.wording import down, up
+from audits.report.markup import Markup, details, join, table, tag
+from audits.wording import RELATIONS, down, up
 
 
 def crosschecks(contents: Contents) -> Markup:
-    """One table per named setting."""
+    """All settings in one table, then each with times and notes."""
     intro = (
-        "Every accountant, ours and the installed peers', on the same release. Each gives a bound "
-        "or an interval; no upper bound may lie below another's proved lower bound. Bounds are "
-        "rounded outwards; times are of one run on a busy machine."
+        "Every accountant, ours and the installed peers', on the same releases. Each gives an "
+        "interval or an upper bound, rounded outwards; no upper bound may lie below another's "
+        "proved lower bound. An empty cell is a refusal, or a peer that is not installed."
     )
-    return join([tag("p", intro), *(_setting(one) for one in contents.crosschecks)])
+    names = [row["name"] for row in contents.crosschecks[0]["accountants"]]
+    rows = [
+        (
+            tag("span", one["setting"], tag("small", _circumstances(one))),
+            *(_bounds(row, one) for row in one["accountants"]),
+        )
+        for one in contents.crosschecks
+    ]
+    return join(
+        [
+            tag("p", intro),
+            table("ε by every accountant", ("setting", *names), rows, numeric=range(1, 9)),
+            *(_conflict(one) for one in contents.crosschecks),
+            details("Times and notes", *(_setting(one) for one in contents.crosschecks)),
+        ]
+    )
+
+
+def _circumstances(one: dict[str, Any]) -> str:
+    return f"δ = {one['delta']:g}, {RELATIONS[NeighboringRelation[one['relation']]]}"
+
+
+def _bounds(row: dict[str, Any], one: dict[str, Any]) -> Markup:
+    if row["upper"] is None:
+        return Markup("–")
+    lower = f"≥ {down(row['lower'])}" if row["lower"] else ""
+    upper = f"≤ {up(row['upper'])}"
+    parts: list[object] = [lower, tag("br"), upper] if lower else [upper]
+    if row["name"] in {pair[0] for pair in one["conflicts"]}:
+        return tag("span", *parts, tag("br"), "✕ too low", class_="word bad")
+    return join(parts)
+
+
+def _conflict(one: dict[str, Any]) -> Markup:
+    low = sorted({pair[0] for pair in one["conflicts"]})
+    if not low and one["as_expected"]:
+        return Markup("")
+    if not low:
+        message = f"No conflict, where one with {', '.join(one['known'])} was known."
+    else:
+        known = f"Known: {one['reason']}" if one["as_expected"] else "Not expected."
+        message = f"{', '.join(low)} reports less than is proved to be the least. {known}"
+    return tag("p", tag("strong", one["setting"]), ". ", message, class_="conflict")
 
 
 def _setting(one: dict[str, Any]) -> Markup:
     rows = [
-        (
-            row["name"],
-            "–" if not row["lower"] else down(row["lower"]),
-            "–" if row["upper"] is None else up(row["upper"]),
-            f"{1e3 * row['seconds']:.0f}",
-            row["note"],
-        )
+        (row["name"], *_ends(row), f"{1e3 * row['seconds']:.0f}", row["note"])
         for row in one["accountants"]
     ]
-    columns = ("accountant", "ε ≥", "ε ≤", "ms", "note")
-    caption = f"δ = {one['delta']:g}, {one['relation']}"
-    parts = [
-        tag("h3", one["setting"]),
-        table(caption, columns, rows, numeric=(1, 2, 3)),
-    ]
-    low = sorted({pair[0] for pair in one["conflicts"]})
-    if low:
-        known = f" {one['reason']} Known." if one["as_expected"] else " Not expected."
-        message = f"Conflict: {', '.join(low)} reports less than is proved to be the least.{known}"
-        parts.append(tag("p", message, class_="conflict"))
-    elif not one["as_expected"]:
-        message = f"No conflict, where one with {', '.join(one['known'])} was known."
-        parts.append(tag("p", message, class_="conflict"))
-    return join(parts)
+    caption = f"{one['setting']}; {_circumstances(one)}. Times are of this one run."
+    return table(caption, ("accountant", "ε ≥", "ε ≤", "ms", "note"), rows, numeric=(1, 2, 3))
+
+
+def _ends(row: dict[str, Any]) -> tuple[str, str]:
+    lower = down(row["lower"]) if row["lower"] else "–"
+    return lower, "–" if row["upper"] is None else up(row["upper"])
 
 
 def curves(contents: Contents) -> Markup:

@@ -12,6 +12,7 @@ from audits.report.markup import (
     details,
     facts,
     join,
+    prose,
     stacking_table,
     tag,
 )
@@ -37,10 +38,14 @@ def section(contents: Contents) -> Markup:
 
 def _paper(paper: str, claims: list[dict[str, Any]]) -> Markup:
     verdicts = Counter(one["verdict"] for one in claims)
-    marks = join((join([badge(name), f" {n}"]) for name, n in verdicts.most_common()), "   ")
+    marks = join((join([badge(name), f" {n}"]) for name, n in verdicts.most_common()), " · ")
     rows = [row for one in claims for row in _claim(one)]
     return join(
-        [tag("h3", paper), tag("p", marks, class_="key"), stacking_table(paper, _COLUMNS, rows)]
+        [
+            tag("h3", paper),
+            tag("p", marks, class_="key"),
+            stacking_table(f"{paper}: {len(claims)} statements", _COLUMNS, rows),
+        ]
     )
 
 
@@ -57,11 +62,11 @@ def _claim(one: dict[str, Any]) -> list[Markup]:
     condition = [(_CONDITIONS[one["verdict"]], one["condition"])] if one["condition"] else []
     more = details(
         "The argument",
-        tag("p", one["argument"]),
+        prose(one["argument"]),
         facts(
             [
                 *condition,
-                ("Check", one["check"]),
+                ("Check", prose(one["check"])),
                 ("Run it", tag("code", f"dp-assay claims {one['id']}")),
                 ("Took", f"{one['seconds']:g} s"),
             ]

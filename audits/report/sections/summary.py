@@ -17,7 +17,10 @@ def lead(contents: Contents) -> str:
 
 def counts(contents: Contents) -> list[tuple[str, str, str]]:
     """Section, figure and words of each result; the terminal prints them too."""
-    refuted = sum(one["flawed"]["verdict"] == "REFUTED" for one in contents.specimens)
+    flawed = [one["flawed"] for one in contents.specimens]
+    guilty = sum(side["expected"] == "REFUTED" for side in flawed)
+    refuted = sum(side["verdict"] == side["expected"] == "REFUTED" for side in flawed)
+    harmless = len(flawed) - guilty
     twins = sum(one["repaired"]["verdict"] == "NOT_REFUTED" for one in contents.specimens)
     total = len(contents.specimens)
     conflicts = sum(not one["consistent"] for one in contents.crosschecks)
@@ -40,7 +43,12 @@ def counts(contents: Contents) -> list[tuple[str, str, str]]:
             f"settings cross-checked; in {conflicts} an accountant reports less than is proved "
             "to be the least",
         ),
-        ("zoo", f"{refuted} of {total}", "flawed mechanisms refuted"),
+        (
+            "zoo",
+            f"{refuted} of {guilty}",
+            "flawed mechanisms refuted"
+            + (f"; {harmless} more look flawed and are harmless" if harmless else ""),
+        ),
         ("zoo", f"{twins} of {total}", "repaired twins not refuted, which is no proof"),
         ("zoo", f"{len(contents.lints)}", "mistakes on paper, found without sampling"),
         ("ledger", f"{len(contents.claims)}", f"statements of the papers: {ledger}"),

@@ -11,6 +11,7 @@ from audits.report.markup import (
     details,
     facts,
     join,
+    prose,
     stacking_table,
     tag,
 )
@@ -76,15 +77,15 @@ def _specimen(one: dict[str, Any]) -> list[Markup]:
     )
     more = details(
         "Why, and where it is from",
-        tag("p", one["explanation"]),
+        prose(one["explanation"]),
         facts(
             [
                 ("Claim", one["claim"]),
                 ("Pair", one["pair"]),
-                *((f"The {name}", side["explanation"]) for name, side in sides),
+                *((f"Verdict, {name}", side["explanation"]) for name, side in sides),
                 *((f"Seed, {name}", side["seed"]) for name, side in sides),
                 *_witness(one),
-                ("Reference", one["reference"]),
+                ("Reference", prose(one["reference"])),
             ]
         ),
     )
@@ -137,7 +138,7 @@ def _lint(one: dict[str, Any]) -> list[Markup]:
     )
     more = details(
         "Why, and where it is from",
-        tag("p", one["explanation"]),
-        facts([("Reference", one["reference"])]),
+        prose(one["explanation"]),
+        facts([("Reference", prose(one["reference"]))]),
     )
     return [row, tag("tr", tag("td", more, colspan="3", role="cell"), class_="more", role="row")]
