@@ -5,6 +5,7 @@ Exit codes: 0 nothing refuted, 1 a claim or an accountant refuted, 2 bad input, 
 
 import argparse
 import importlib.metadata
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ε gets a question mark
     options = _parser().parse_args(arguments)
     try:
         code = int(options.run(options))

@@ -1,9 +1,7 @@
 """`dp-assay audit`: the user's own mechanism against the user's own claim."""
 
 import argparse
-import concurrent.futures
 import contextlib
-import multiprocessing
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -21,6 +19,7 @@ from audits.commands.loading import Place, UserMechanism, load
 from audits.hunting import hunt
 from audits.pairs import Pair
 from audits.verdict import Verdict
+from audits.workers import process_pool
 
 _DESCRIPTION = """\
 Runs a mechanism on two neighbouring data sets and looks for evidence against a privacy claim.
@@ -177,23 +176,13 @@ def _pair(given: argparse.Namespace, place: Place) -> Pair | None:
     return Pair(found[0], found[1], f"the pair {where}")
 
 
-def _start_worker(module: str) -> None:
-    """Loads the user's code first, so that objects of its classes can be sent to the worker."""
-    sys.stdout = sys.stderr
-    load(module)
-
-
 @contextlib.contextmanager
 def _workers(count: int, place: Place) -> Iterator[Executor | None]:
     if _validate.count("--workers", count) == 1:
         yield None
         return
-    with concurrent.futures.ProcessPoolExecutor(
-        count,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(place.module,),
-    ) as pool:
+    # A worker loads the user's code first, so that objects of its classes can be sent to it.
+    with process_pool(count, load, place.module) as pool:
         yield pool
 
 

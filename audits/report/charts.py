@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from audits.report.markup import Markup, join, tag
 
 _WIDTH, _HEIGHT = 560, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 14, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 24, 14, 46
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from accountants import FourierAccountant, gaussian
 from audits.claim import Claim
 from audits.report import accounting
 from audits.wording import finite
+from audits.workers import process_pool
 
 _PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy", "prv-accountant", "matplotlib", "torch")
 _PATH_POINTS = 60
@@ -181,16 +182,10 @@ def _run_all(tasks: Sequence[_Task], workers: int) -> dict[str, dict[str, Any]]:
         for task in tasks:
             keep(task, task.function(*task.arguments))
         return found
-    from pvi.studies import worker_pool
-
-    with worker_pool(workers) as pool:
+    with process_pool(workers) as pool:
         futures = {pool.submit(task.function, *task.arguments): task for task in tasks}
-        try:
-            for future in as_completed(futures):
-                keep(futures[future], future.result())
-        finally:
-            for future in futures:
-                future.cancel()
+        for future in as_completed(futures):
+            keep(futures[future], future.result())
     return found
 
 

@@ -1,6 +1,7 @@
 import importlib.metadata
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -103,6 +104,30 @@ def test_an_interrupt_ends_with_code_130_and_no_traceback(capsys, monkeypatch):
     monkeypatch.setattr("audits.commands.crosscheck.crosscheck", interrupted)
     assert main(["crosscheck", *SETTING]) == 130
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_terminal_without_greek_letters_gets_the_answer():
+    command = [sys.executable, "-m", "audits", "epsilon", *SETTING]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "1.82823 ? ? ? 1.82824" in done.stdout
+
+
+@pytest.mark.slow
+def test_an_interrupt_of_many_processes_leaves_no_traceback(tmp_path):
+    """As a terminal does it: the signal goes to all processes of the command."""
+    command = [sys.executable, "-m", "audits", "report", "--workers", "2"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert running.stderr is not None
+    assert running.stderr.readline().startswith("[1/")
+    os.killpg(running.pid, signal.SIGINT)
+    rest = running.communicate()[1]
+    assert running.returncode == 130
+    assert "Traceback" not in rest
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_a_reader_that_has_gone_is_not_complained_about():
