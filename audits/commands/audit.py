@@ -14,7 +14,7 @@ import numpy as np
 from accountants import _validate
 from audits.auditor import DEFAULT_SAMPLES, audit
 from audits.claim import Claim
-from audits.commands import Commands, options
+from audits.commands import Commands, drawing, options
 from audits.commands.loading import Place, UserMechanism, load
 from audits.hunting import hunt
 from audits.pairs import Pair
@@ -102,6 +102,7 @@ def add(commands: Commands) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     place = Place.parse("TARGET", given.target)
+    drawing.check_plot(given.plot)
     most = _validate.real("--max-samples", given.max_samples)
     settings: dict[str, Any] = {
         "confidence": _validate.open_unit("--confidence", given.confidence),
@@ -121,9 +122,7 @@ def _run(given: argparse.Namespace) -> int:
             else:
                 verdict = audit(mechanism, pair, claim, executor=executor, **settings)
     if given.plot is not None:
-        from audits.commands.drawing import draw_verdict
-
-        draw_verdict(given.plot, verdict)
+        drawing.draw_verdict(given.plot, verdict)
     print(verdict.to_json() if given.json else _text(verdict, place, given.seed))
     return 1 if verdict.refuted else 0
 

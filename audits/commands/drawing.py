@@ -49,6 +49,15 @@ def draw_verdict(file: Path, verdict: Verdict) -> None:
     _save(figure, file)
 
 
+def check_plot(file: Path | None) -> None:
+    """Refuses a file that could not be drawn, before anything is computed."""
+    if file is None:
+        return
+    known = sorted(_figure((1.0, 1.0)).canvas.get_supported_filetypes())
+    if file.suffix[1:].lower() not in known:
+        raise ValueError(f"`--plot` must end in one of {known}, got {str(file)!r}.")
+
+
 def _figure(size: tuple[float, float]) -> "Figure":
     try:
         from matplotlib.figure import Figure
@@ -60,8 +69,5 @@ def _figure(size: tuple[float, float]) -> "Figure":
 
 
 def _save(figure: "Figure", file: Path) -> None:
-    known = sorted(figure.canvas.get_supported_filetypes())
-    if file.suffix[1:].lower() not in known:
-        raise ValueError(f"`--plot` must end in one of {known}, got {str(file)!r}.")
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=150)

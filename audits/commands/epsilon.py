@@ -19,7 +19,7 @@ from accountants import (
     membership_risk,
     shuffled_epsilon_bounds,
 )
-from audits.commands import Commands, options
+from audits.commands import Commands, drawing, options
 from audits.commands.options import Sampling
 from audits.wording import RELATIONS, down, finite, interval, up
 
@@ -64,11 +64,10 @@ def _run(given: argparse.Namespace) -> int:
     delta, sampling = options.read_delta(given), options.read_sampling(given)
     if given.plot is not None and sampling.kind == "shuffled":
         raise ValueError("`--plot` must be left out for shuffled batches: there is no curve.")
+    drawing.check_plot(given.plot)
     answer = account(noise, steps, delta, sampling)
     if given.plot is not None:
-        from audits.commands.drawing import draw_epsilon
-
-        draw_epsilon(given.plot, noise, steps, delta, sampling)
+        drawing.draw_epsilon(given.plot, noise, steps, delta, sampling)
     if given.json:
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
