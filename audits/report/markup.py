@@ -73,7 +73,7 @@ def table(
         "div",
         tag(
             "table",
-            tag("caption", caption),
+            tag("caption", tag("span", caption)),
             tag("thead", tag("tr", head)),
             tag("tbody", body),
         ),
@@ -90,11 +90,16 @@ def _cells(row: Sequence[object], right: set[int]) -> Markup:
         [
             tag("th", first, scope="row"),
             *(
-                tag("td", cell, class_="number" if index in right else None)
+                tag("td", cell, class_="number" if index in right else _width(cell))
                 for index, cell in enumerate(rest, start=1)
             ),
         ]
     )
+
+
+def _width(cell: object) -> str | None:
+    """A few figures stay on one line."""
+    return "short" if len(str(cell)) <= 22 else None
 
 
 def stacking_table(caption: str, columns: tuple[str, ...], rows: list[Markup]) -> Markup:
