@@ -10,7 +10,7 @@ WORKERS ?= 2
 .PHONY: run test test-slow lint pytest bench clean
 
 run: $(VENV)/.run
-	$(BIN)/dp-assay crosscheck --noise-multiplier 1 --sampling-rate 0.01 --steps 1000 --delta 1e-5
+	$(BIN)/dp-assay report --output build/report.html
 
 test: lint pytest
 

@@ -3,7 +3,7 @@
 from accountants import classical, gaussian
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
-from accountants.calibrate import calibrate_noise
+from accountants.calibrate import calibrate_noise, calibrate_steps
 from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
 from accountants.crosscheck import CrossCheck, crosscheck
@@ -35,6 +35,7 @@ __all__ = [
     "RenyiFilter",
     "TradeOff",
     "calibrate_noise",
+    "calibrate_steps",
     "classical",
     "crosscheck",
     "delta_bounds",

@@ -1,4 +1,4 @@
-"""How much noise is enough: the smallest noise multiplier that meets a target, from above."""
+"""How much noise is enough, or how many steps: what meets a target ε, proved from above."""
 
 import math
 
@@ -13,6 +13,7 @@ RELATIVE_EXCESS = 1e-6
 _LARGEST_LOG = 40.0 * math.log(2.0)
 _STRIDE = math.log(2.0)
 _COARSE = 1e-3
+_MOST_STEPS = 2**40
 
 
 def calibrate_noise(
@@ -69,3 +70,51 @@ def calibrate_noise(
     while excess(root + margin) > 0.0:
         margin *= 2.0
     return math.exp(root + margin)
+
+
+def calibrate_steps(
+    *,
+    target_epsilon: float,
+    delta: float,
+    noise_multiplier: float,
+    sampling_rate: float = 1.0,
+    relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    sampling: str = "poisson",
+) -> int:
+    """The most steps with ε(δ) ≤ target; their ε_upper has been checked.
+
+    One step more might still be within the accountant's gap (1e-6, relative) of the target.
+
+    Raises:
+      ValueError: An argument is impossible, one step exceeds the target already, or 2⁴⁰ do not.
+
+    >>> calibrate_steps(target_epsilon=1.0, delta=1e-5, noise_multiplier=4.0, sampling_rate=0.01)
+    11050
+    """
+    target = _validate.positive("target_epsilon", target_epsilon)
+
+    def is_enough(steps: int) -> bool:
+        bounds = epsilon_bounds(
+            noise_multiplier=noise_multiplier,
+            sampling_rate=sampling_rate,
+            steps=steps,
+            delta=delta,
+            relation=relation,
+            sampling=sampling,
+        )
+        return bounds.upper <= target
+
+    if not is_enough(1):
+        raise ValueError(
+            f"`target_epsilon` must allow one step at noise_multiplier={noise_multiplier!r}, "
+            f"got {target!r}."
+        )
+    low, high = 1, 2
+    while is_enough(high):
+        low, high = high, 2 * high
+        if high > _MOST_STEPS:
+            raise ValueError(f"`target_epsilon` must be reached within 2^40 steps, got {target!r}.")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_enough(middle) else (low, middle)
+    return low

@@ -1,33 +1,86 @@
 """The `dp-assay` command.
 
-Exit codes: 0 nothing refuted, 1 a claim or an accountant refuted, 2 bad input.
+Exit codes: 0 nothing refuted, 1 a claim or an accountant refuted, 2 bad input, 130 interrupted.
 """
 
 import argparse
+import importlib.metadata
+import io
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import dp_accounting as dpa
 
-from audits.commands import claims, crosscheck, study, zoo
+from audits.commands import audit, calibrate, claims, crosscheck, epsilon, report, study, zoo
 
-_COMMANDS = (crosscheck, zoo, claims, study)
+_COMMANDS = (epsilon, calibrate, crosscheck, audit, zoo, claims, study, report)
+_DESCRIPTION = """\
+Is this differential-privacy claim true?
+
+What does it cost?   epsilon, calibrate, crosscheck
+Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
+What was learnt?     study
+All of it            report
+"""
+_EPILOG = """\
+examples:
+  dp-assay epsilon --noise-multiplier 1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
+  dp-assay audit my_file.py:mechanism --noise-multiplier 1
+
+Every command has --help and --json. Exit codes: 0 nothing refuted, 1 a claim refuted or an
+outcome that was not expected, 2 bad input. "Not refuted" is no proof.
+"""
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141  # 128 + SIGPIPE, as other commands end
+
+
+def _help_formatter(prog: str) -> argparse.HelpFormatter:
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=100)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Keeps the line breaks of help texts, and complains in one line."""
+
+    def __init__(self, **keywords: object) -> None:
+        keywords.setdefault("formatter_class", _help_formatter)
+        super().__init__(**keywords)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        """One line and exit code 2."""
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ε gets a question mark
     options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except (ValueError, TypeError, dpa.UnsupportedEventError) as error:
         print(f"dp-assay: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader of our output has gone; the interpreter's last flush must not complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _PIPE_CLOSED
+        print(f"dp-assay: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ndp-assay: interrupted", file=sys.stderr)
+        return _INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dp-assay", description="Is this differential-privacy claim true?"
-    )
+    parser = _Parser(prog="dp-assay", description=_DESCRIPTION, epilog=_EPILOG)
+    version = importlib.metadata.version("dp-assay")
+    parser.add_argument("--version", action="version", version=f"dp-assay {version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add(commands)

@@ -65,6 +65,7 @@ def hunt(
     max_samples: int = DEFAULT_SAMPLES,
     seconds: float = 30.0,
     executor: Executor | None = None,
+    delta: float | None = None,
     chunk_size: int = DEFAULT_CHUNK,
 ) -> Verdict:
     """Searches for evidence against a claim with no hint where to look.
@@ -86,6 +87,7 @@ def hunt(
       max_samples: The most draws per side of each final test.
       seconds: Exploration stops taking up new pairs after this long.
       executor: For the final tests.
+      delta: Where to bound ε on the side, as in `audit`.
       chunk_size: The most outputs asked of the mechanism in one call.
     """
     confidence = _validate.open_unit("confidence", confidence)
@@ -117,6 +119,7 @@ def hunt(
             rng=rng,
             executor=executor,
             statistic=candidate.statistic,
+            delta=delta,
             chunk_size=chunk_size,
         )
         if verdict.refuted:

@@ -2,61 +2,52 @@
 
 import argparse
 import json
-import math
+from typing import Any
 
 import dp_accounting as dpa
 
 from accountants import CrossCheck, crosscheck
-from audits.commands import Commands
+from audits.commands import Commands, options
+from audits.wording import finite
+
+_EXAMPLES = """\
+examples:
+  dp-assay crosscheck --noise-multiplier 1 --sampling-rate 0.01 --steps 1000 --delta 1e-5
+  dp-assay crosscheck --noise-multiplier 1 --delta 1e-5 --relation REPLACE_ONE
+      a conflict: one peer counts C where a replaced record moves a sum by 2C
+
+A peer can take minutes where there are a million steps; `dp-assay epsilon` asks none.
+"""
 
 
 def add(commands: Commands) -> None:
     """Adds the sub-command."""
-    check = commands.add_parser(
+    parser = commands.add_parser(
         "crosscheck",
-        help="account for one DP-SGD setting with every accountant, ours and the peers'",
-        description="Accounts for Poisson-sampled Gaussian steps with every accountant that is "
-        "installed. Exit code 1 if an upper bound lies below a lower bound.",
+        help="account for one setting with every accountant, ours and the peers'",
+        description="Accounts for Gaussian steps with every accountant that is installed. "
+        "Exit code 1 if an upper\nbound lies below a lower bound: one of the two is wrong.",
+        epilog=_EXAMPLES,
     )
-    check.add_argument(
-        "--noise-multiplier", type=float, required=True, help="noise std over the clip norm C"
-    )
-    check.add_argument(
-        "--sampling-rate", type=float, default=1.0, help="Poisson rate, default 1: no sampling"
-    )
-    check.add_argument("--steps", type=float, default=1, help="number of releases, default 1")
-    check.add_argument("--delta", type=float, required=True, help="target δ in (0, 1)")
-    check.add_argument(
-        "--relation",
-        choices=[relation.name for relation in dpa.NeighboringRelation],
-        default=dpa.NeighboringRelation.ADD_OR_REMOVE_ONE.name,
-        help="which data sets are neighbours",
-    )
-    check.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    check.set_defaults(run=_crosscheck)
+    options.add_noise(parser)
+    options.add_steps(parser)
+    options.add_delta(parser)
+    options.add_sampling(parser)
+    options.add_json(parser)
+    parser.set_defaults(run=_run)
 
 
-def _crosscheck(options: argparse.Namespace) -> int:
-    # The event only carries the numbers; the accountants validate them and name the culprit.
-    step: dpa.DpEvent = dpa.GaussianDpEvent(options.noise_multiplier)
-    if options.sampling_rate != 1.0:
-        step = dpa.PoissonSampledDpEvent(options.sampling_rate, step)
-    steps = int(options.steps) if math.isfinite(options.steps) else options.steps
-    if steps != options.steps or steps < 1:
-        raise ValueError(f"`--steps` must be a positive whole number, got {options.steps!r}.")
-    table = crosscheck(
-        dpa.SelfComposedDpEvent(step, steps),
-        options.delta,
-        dpa.NeighboringRelation[options.relation],
-    )
-    print(json.dumps(_as_json(table), indent=2) if options.json else table)
+def _run(given: argparse.Namespace) -> int:
+    sampling = options.read_sampling(given)
+    step, steps = sampling.step(options.read_noise(given)), options.read_steps(given)
+    event = dpa.SelfComposedDpEvent(step, steps)
+    table = crosscheck(event, options.read_delta(given), sampling.relation)
+    print(json.dumps(as_json(table), indent=2) if given.json else table)
     return 0 if table.consistent else 1
 
 
-def _as_json(table: CrossCheck) -> dict[str, object]:
-    def finite(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
+def as_json(table: CrossCheck) -> dict[str, Any]:
+    """A table as plain data; infinities become None."""
     return {
         "delta": table.delta,
         "relation": table.neighboring_relation.name,

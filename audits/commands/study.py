@@ -15,6 +15,9 @@ def add(commands: Commands) -> None:
         help="train as the papers did, and put the certified ε beside each result",
         description="Runs a study and writes its tables, figures and JSON. A study that was "
         "killed goes on where it was when the same command is given again.",
+        epilog="examples:\n"
+        "  dp-assay study workshop-table5 --quick\n"
+        "  dp-assay study workshop-table5 --output studies",
     )
     study.add_argument("name", metavar="NAME", help="which; an unknown name lists them")
     study.add_argument("--seeds", type=int, help="how many; the study's own number by default")

@@ -1,4 +1,9 @@
+import importlib.metadata
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -45,11 +50,11 @@ def test_crosscheck_json_and_exit_code_of_a_conflict(capsys):
 @pytest.mark.parametrize(
     ("option", "value", "named"),
     [
-        ("--noise-multiplier", "-1", "noise_multiplier"),
-        ("--sampling-rate", "2", "sampling_probability"),
+        ("--noise-multiplier", "-1", "--noise-multiplier"),
+        ("--sampling-rate", "2", "--sampling-rate"),
         ("--steps", "1.5", "--steps"),
         ("--steps", "nan", "--steps"),
-        ("--delta", "0", "delta"),
+        ("--delta", "0", "--delta"),
     ],
 )
 def test_bad_input_ends_with_code_2_and_a_sentence(capsys, option, value, named):
@@ -62,10 +67,78 @@ def test_bad_input_ends_with_code_2_and_a_sentence(capsys, option, value, named)
     assert captured.out == ""
 
 
-def test_unknown_options_end_with_code_2():
+def test_unknown_options_end_with_code_2_and_one_line(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["crosscheck", "--nonsense"])
     assert stop.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+COMMANDS = ["epsilon", "calibrate", "crosscheck", "audit", "zoo", "claims", "study", "report"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_json(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_help_lists_every_command_and_version_is_the_distributions(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert all(f"\n    {command}" in out for command in COMMANDS)
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    version = importlib.metadata.version("dp-assay")
+    assert capsys.readouterr().out == f"dp-assay {version}\n"
+
+
+def test_an_interrupt_ends_with_code_130_and_no_traceback(capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("audits.commands.crosscheck.crosscheck", interrupted)
+    assert main(["crosscheck", *SETTING]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_terminal_without_greek_letters_gets_the_answer():
+    command = [sys.executable, "-m", "audits", "epsilon", *SETTING]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "1.82823 ? ? ? 1.82824" in done.stdout
+
+
+@pytest.mark.slow
+def test_an_interrupt_of_many_processes_leaves_no_traceback(tmp_path):
+    """As a terminal does it: the signal goes to all processes of the command."""
+    command = [sys.executable, "-m", "audits", "report", "--workers", "2"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert running.stderr is not None
+    assert running.stderr.readline().startswith("[1/")
+    os.killpg(running.pid, signal.SIGINT)
+    rest = running.communicate()[1]
+    assert running.returncode == 130
+    assert "Traceback" not in rest
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_reader_that_has_gone_is_not_complained_about():
+    """`dp-assay crosscheck … | head -0`: the pipe is closed before anything is written."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "audits", "crosscheck", *SETTING]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.returncode == 141
+    assert done.stderr == ""
 
 
 def test_zoo_shows_one_specimen_with_its_explanation(capsys):

@@ -1,0 +1,46 @@
+"""Processes for commands: one thread each, and quiet when the user interrupts."""
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@contextmanager
+def process_pool(
+    count: int, first: Callable[..., Any] | None = None, *arguments: Any
+) -> Iterator[Executor]:
+    """A pool of fresh interpreters; each calls `first(*arguments)` before anything else.
+
+    An interrupt reaches this process alone, which then ends the pool.
+    """
+    before = dict(os.environ)
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    pool = ProcessPoolExecutor(
+        count,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=(first, arguments),
+    )
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for name in _THREADS:
+            if name in before:
+                os.environ[name] = before[name]
+            else:
+                del os.environ[name]
+
+
+def _start(first: Callable[..., Any] | None, arguments: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout = sys.stderr  # standard output belongs to the command's answer
+    if first is not None:
+        first(*arguments)
