@@ -29,7 +29,7 @@ def section(contents: Contents) -> Markup:
         "Each flawed mechanism is audited beside its repaired twin, against the same claim, with "
         f"the audits that users have. Claimed ε: what the claim allows at δ = {delta:g}, where "
         "it is a curve with its certified interval. ε ≥: what the draws show on their own, at the "
-        "stated confidence. An audit stops as soon as the claimed curve as a whole is "
+        "stated confidence; proved: what is certain of the flawed one without any draw. An audit stops as soon as the claimed curve as a whole is "
         "contradicted, often long before ε ≥ has climbed to the claimed ε.",
     )
     key = tag(
@@ -103,8 +103,11 @@ def _claimed(one: dict[str, Any]) -> Markup:
 
 def _proved(one: dict[str, Any]) -> list[Markup]:
     """What is certain of the flawed mechanism without a draw."""
-    lower = one.get("witness", {}).get("epsilon_lower")
-    return [tag("small", f"flawed: ε ≥ {down(lower, 4)} proved")] if lower else []
+    lower = one["proved_epsilon_lower"]
+    if lower is None:
+        return []
+    shown = "ε = ∞" if lower == "inf" else f"ε ≥ {down(lower, 4)}"
+    return [tag("small", f"flawed: {shown} proved")]
 
 
 def _side(side: dict[str, Any]) -> list[Markup]:
