@@ -2,6 +2,7 @@
 
 from pvi.data.adult import load_adult
 from pvi.data.cache import DataUnavailableError, HashMismatchError, cache_directory
+from pvi.data.credit import credit_data
 from pvi.data.dataset import Dataset
 from pvi.data.mimic import fill_missing, load_mimic
 from pvi.data.scaling import Scaler, fit_scaler, scaler_from_bounds
@@ -16,6 +17,7 @@ __all__ = [
     "Split",
     "balance",
     "cache_directory",
+    "credit_data",
     "fill_missing",
     "fit_scaler",
     "holdout",

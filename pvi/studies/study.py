@@ -7,7 +7,7 @@ can be made again from a record without training anything.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import dp_accounting as dpa
@@ -41,6 +41,7 @@ class Cost:
       relation: Which data sets are neighbours, in words.
       sampling: How records were chosen for a step, in words.
       view: What the adversary sees, in words.
+      why_infinite: Where `lower` is infinite, the reason.
     """
 
     lower: float
@@ -49,6 +50,7 @@ class Cost:
     relation: str
     sampling: str
     view: str
+    why_infinite: str = "no noise"
 
     @classmethod
     def of(
@@ -76,9 +78,14 @@ class Cost:
             lower=math.inf, upper=math.inf, delta=0.0, relation="any", sampling=sampling, view=view
         )
 
+    @classmethod
+    def unbounded(cls, why: str) -> "Cost":
+        """What a run costs whose noise does not hide the data, for the reason given."""
+        return replace(cls.without_noise(), why_infinite=why)
+
     def __str__(self) -> str:
         if math.isinf(self.lower):
-            return "∞ (no noise)"
+            return f"∞ ({self.why_infinite})"
         upper = "∞" if math.isinf(self.upper) else f"{_up(self.upper):.4f}"
         return (
             f"[{_down(self.lower):.4f}, {upper}] at δ = {self.delta:g}; {self.relation}; "

@@ -1,0 +1,149 @@
+"""The settings of the study `thesis-linreg`: which runs the Thesis's figures need."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pvi.studies.linreg_case import (
+    BatchPercentile,
+    Case,
+    ClipRule,
+    FixedNorm,
+    PrivateQuantile,
+)
+from pvi.studies.linreg_training import updates_within
+
+FIXED = FixedNorm(5.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is varied; all else is the Thesis's (see `cases`).
+
+    Attributes:
+      delta: δ.
+      stop: The ε at which the Thesis ends a run, by its accountant.
+      most_updates: The most server updates of Figures 4.2–4.5; the Thesis has 1000.
+      first_updates: The server updates of Figure 4.1.
+      shown_updates: Those of them that have a row.
+      noise_multipliers: σ of the table with more noise; 1 is Figure 4.1 itself.
+      noise_updates: The server updates that it shows, some of Figure 4.1's.
+      clip_norms: C of Figure 4.2.
+      sampling_rates: q of Figure 4.2.
+      percentiles: The Thesis's rule for q = 1 and 0.1.
+      private_percentiles: The sound rule for q = 1 and 0.1.
+      long_percentiles: The Thesis's rule for q = 0.03, whose runs are ten times as long; the first
+        of them in Figures 4.3 and 4.5, all in 4.4.
+      long_private_percentiles: The sound rule there.
+      points: Points of a curve.
+    """
+
+    delta: float = 1e-4
+    stop: float = 100.0
+    most_updates: int = 300
+    first_updates: int = 500
+    shown_updates: tuple[int, ...] = (20, 100, 500)
+    noise_multipliers: tuple[float, ...] = (1.0, 2.0, 8.0)
+    noise_updates: int = 200
+    clip_norms: tuple[float, ...] = (2.0, 5.0, 8.0)
+    sampling_rates: tuple[float, ...] = (0.01, 0.03, 0.1, 1.0)
+    percentiles: tuple[int, ...] = (20, 40, 60, 80)
+    private_percentiles: tuple[int, ...] = (20, 80)
+    long_percentiles: tuple[int, ...] = (20, 60)
+    long_private_percentiles: tuple[int, ...] = (20,)
+    points: int = 25
+
+
+QUICK = Settings(
+    most_updates=5,
+    first_updates=5,
+    shown_updates=(1, 5),
+    noise_multipliers=(1.0, 8.0),
+    noise_updates=5,
+    clip_norms=(5.0,),
+    sampling_rates=(0.1, 1.0),
+    percentiles=(40,),
+    private_percentiles=(40,),
+    long_percentiles=(40,),
+    long_private_percentiles=(40,),
+    points=5,
+)
+
+# Figure 4.1.
+FIRST = Case(
+    noise_scale=3.0,
+    clients=5,
+    records=200,
+    clip=FIXED,
+    sampling_rate=0.1,
+    learning_rate=0.1,
+    steps=50,
+    updates=500,
+)
+
+
+def cases(settings: Settings) -> dict[str, Case]:
+    """All settings, by the key of their job: "FIGURE/…"."""
+    found = {
+        f"4.1/σ={sigma:g}": dataclasses.replace(
+            FIRST,
+            noise_multiplier=sigma,
+            # Noise moves q by α·σ·C/L in a step: with the same α the run diverges from σ = 2 on.
+            learning_rate=FIRST.learning_rate / sigma,
+            updates=settings.first_updates if sigma == 1.0 else settings.noise_updates,
+        )
+        for sigma in settings.noise_multipliers
+    }
+    for norm in settings.clip_norms:
+        for rate in settings.sampling_rates:
+            found[f"4.2/C={norm:g}/q={rate:g}"] = _until_stop(
+                settings, FixedNorm(norm), rate, 0.03, steps=1 if rate == 1.0 else 50
+            )
+    short = rules(settings.percentiles, settings.private_percentiles)
+    long = rules(settings.long_percentiles, settings.long_private_percentiles)
+    lowest = rules(settings.long_percentiles[:1], settings.long_private_percentiles)
+    for rate, learning_rate, steps, clips in (
+        (1.0, 0.03, 1, short),
+        (0.1, 0.03, 50, short),
+        (0.03, 0.01, 100, lowest),
+    ):
+        for clip in clips:
+            found[f"4.3/q={rate:g}/{clip}"] = _until_stop(
+                settings, clip, rate, learning_rate, steps=steps
+            )
+    for figure, clips, theta, noise_scale in (
+        ("4.4", long, (-1.0, 2.0), 1.0),
+        ("4.5", lowest, (5.0, -2.0), 3.0),
+    ):
+        for clip in clips:
+            case = _until_stop(settings, clip, 0.03, 0.03, steps=100)
+            found[f"{figure}/{clip}"] = dataclasses.replace(
+                case, theta=theta, noise_scale=noise_scale
+            )
+    return found
+
+
+def rules(percentiles: Sequence[int], private: Sequence[int]) -> list[ClipRule]:
+    """The fixed norm, the Thesis's rule and the sound one."""
+    return [
+        FIXED,
+        *(BatchPercentile(p) for p in percentiles),
+        *(PrivateQuantile(p, FIXED.norm) for p in private),
+    ]
+
+
+def _until_stop(
+    settings: Settings, clip: ClipRule, rate: float, learning_rate: float, *, steps: int
+) -> Case:
+    case = Case(
+        clip=clip,
+        sampling_rate=rate,
+        learning_rate=learning_rate,
+        steps=steps,
+        updates=settings.most_updates,
+    )
+    # The clip rule does not enter the Thesis's accounting: every rule has the same length.
+    updates = updates_within(
+        dataclasses.replace(case, clip=FIXED), settings.stop, settings.delta, case.updates
+    )
+    return dataclasses.replace(case, updates=updates)

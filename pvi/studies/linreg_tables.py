@@ -1,0 +1,213 @@
+"""The tables of the study `thesis-linreg`."""
+
+import math
+
+import numpy as np
+
+from accountants import Bounds
+from pvi.studies.linreg_case import BatchPercentile, Case
+from pvi.studies.linreg_cases import Settings, cases
+from pvi.studies.linreg_training import SCOPE, certified, moments_epsilon, updates_within
+from pvi.studies.study import Cost, Result, Results, Row, Table
+
+READ_FROM_THE_DATA = "clip norm read from the data"
+# What the text of section 4.2.1 says of Figure 4.1(c), and section 4.2.2 of Figure 4.2.
+THESIS_UPDATES = 1000
+PUBLISHED_FIRST = {100: ("about", 100.0), 500: ("above", 400.0)}
+PUBLISHED_RATES = {0.01: ("below", 20.0), 0.03: ("below", 90.0), 0.1: ("at the stop", 100.0)}
+
+
+def cost(case: Case, updates: int, delta: float) -> Cost:
+    """What so many server updates cost the worst client's records."""
+    bounds = certified(case, updates, delta)
+    if bounds is None:
+        return Cost.unbounded(READ_FROM_THE_DATA)
+    rate = case.sampling_rate
+    sampling = "all records" if rate == 1.0 else f"Poisson, q = {rate:g}"
+    return Cost.from_bounds(Bounds(*bounds), SCOPE, delta, sampling)
+
+
+_PUBLISHED = "published ε (moments accountant minus that)"
+_RUN_COLUMNS = (
+    "updates × steps",
+    "KL at the end, median (10–90%)",
+    "worst KL of the last fifth, median",
+    "moments accountant",
+)
+_MEASURES = (
+    "KL(q ‖ exact posterior) in nats, an estimate over the seeds, each with data of its own. "
+)
+
+
+def tables(settings: Settings, results: Results) -> list[Table]:
+    """Figure 4.1 with its privacy, more noise, and Figures 4.2–4.5."""
+    every = cases(settings)
+    return [
+        _first_table(settings, every, results),
+        _length_table(settings, every),
+        _noise_table(settings, every, results),
+        *(
+            _figure_table(settings, every, results, figure, title)
+            for figure, title in (
+                ("4.2", "minibatching and clipping norms"),
+                ("4.3", "adaptive clipping, θ = (−1, 2), σ_e = 1"),
+                ("4.4", "adaptive clipping where a fixed C is unstable, q = α = 0.03"),
+                ("4.5", "the same on other data, θ = (5, −2), σ_e = 3"),
+            )
+        ),
+    ]
+
+
+def _first_table(settings: Settings, every: dict[str, Case], results: Results) -> Table:
+    key = "4.1/σ=1"
+    case, result = every[key], results[key]
+    rows = []
+    for updates in settings.shown_updates:
+        at = result["updates"].index(updates)
+        moments = moments_epsilon(case, updates, settings.delta)
+        cells = (
+            str(updates),
+            str(updates * case.steps),
+            _spread(result["low"][at], result["median"][at], result["high"][at]),
+            f"{moments:.1f}",
+            _published(PUBLISHED_FIRST.get(updates), moments),
+        )
+        rows.append(Row(cells=cells, cost=cost(case, updates, settings.delta)))
+    return Table(
+        title="Thesis Fig. 4.1: 5 clients with 200 records, C = 5, σ = 1, q = 0.1, α = 0.1",
+        columns=(
+            "server updates",
+            "steps of a client",
+            "KL, median (10–90%)",
+            "moments accountant (upper bound)",
+            _PUBLISHED,
+        ),
+        rows=tuple(rows),
+        note=_MEASURES + f"The best factorised q has {result['floor']:.2g}. The published ε is the "
+        "moments accountant's, which reproduces it; the certified interval is what the same run "
+        "costs under Poisson sampling. The Thesis does not say how five clients' updates are "
+        "combined: here synchronously with damping 1/5, and with the threshold on gradients that "
+        "its section 4.2.2 proposes, at norm 10. The late part of Fig. 4.1 does not come out: the "
+        "Thesis sees small oscillations up to update 500, here the median KL is between 0.5 and "
+        "2.2 from update 80 to 320, then grows to thousands. Noise that stays in the clients' "
+        "factors makes cavities improper; without the threshold some seed diverged, undamped "
+        "within 54 updates, with damping 1/5 after 319. Clipping the prior's share with "
+        "each record, as the Thesis does, was tried apart from this study and changes nothing: "
+        "median KL 165 after 500 updates. Why the Thesis's run stays calm is not known.",
+    )
+
+
+def _length_table(settings: Settings, every: dict[str, Case]) -> Table:
+    """Accounting only: the runs at the Thesis's length, which need not be trained for it."""
+    rows = []
+    for rate in settings.sampling_rates:
+        case = every[f"4.2/C={settings.clip_norms[0]:g}/q={rate:g}"]
+        updates = updates_within(case, settings.stop, settings.delta, THESIS_UPDATES)
+        moments = moments_epsilon(case, updates, settings.delta)
+        cells = (
+            f"{rate:g}",
+            f"{updates} × {case.steps}",
+            f"{moments:.1f}",
+            _published(PUBLISHED_RATES.get(rate), moments),
+        )
+        rows.append(Row(cells=cells, cost=cost(case, updates, settings.delta)))
+    return Table(
+        title="Thesis section 4.2.2: ε where its runs end, at 100 or after 1000 updates",
+        columns=("q", "updates × steps", "moments accountant (upper bound)", _PUBLISHED),
+        rows=tuple(rows),
+        note="Accounting only. The Thesis says that q = 0.1 reaches 100 at about 110 updates, and "
+        "q = 1 at 2 updates of 50 steps; and it gives the values of q = 0.01 and 0.03 for 5000 "
+        "steps: by its own accountant they belong to the 50,000 steps of 1000 updates.",
+    )
+
+
+def _noise_table(settings: Settings, every: dict[str, Case], results: Results) -> Table:
+    rows = []
+    for sigma in settings.noise_multipliers:
+        key = f"4.1/σ={sigma:g}"
+        updates = settings.noise_updates
+        at = results[key]["updates"].index(updates)
+        spread = _spread(*(results[key][name][at] for name in ("low", "median", "high")))
+        rows.append(
+            Row(
+                cells=(f"{sigma:g}", str(updates), spread, "–"),
+                cost=cost(every[key], updates, settings.delta),
+            )
+        )
+    return Table(
+        title="Not in the Thesis: Fig. 4.1's setting with more noise",
+        columns=("σ", "server updates", "KL, median (10–90%)", "published ε"),
+        rows=tuple(rows),
+        note=_MEASURES
+        + "The learning rate is 0.1/σ, so that a step's noise is the same; nothing else "
+        "was changed or tuned. Without the threshold, α = 0.1 diverged for σ = 2, 4 and 8.",
+    )
+
+
+def _figure_table(
+    settings: Settings,
+    every: dict[str, Case],
+    results: Results,
+    figure: str,
+    title: str,
+) -> Table:
+    rows = []
+    for key, case in every.items():
+        if not key.startswith(figure + "/"):
+            continue
+        moments = moments_epsilon(case, case.updates, settings.delta)
+        void = " (void)" if isinstance(case.clip, BatchPercentile) else ""
+        cells = (
+            key.removeprefix(figure + "/").replace("/", ", "),
+            f"{case.updates} × {case.steps}",
+            *_end(results[key]),
+            f"{moments:.1f}{void}",
+        )
+        rows.append(Row(cells=cells, cost=cost(case, case.updates, settings.delta)))
+    return Table(
+        title=f"Thesis Fig. {figure}: {title}; one client with 1000 records, σ = 1",
+        columns=("setting", *_RUN_COLUMNS),
+        rows=tuple(rows),
+        note=_NOTES[figure],
+    )
+
+
+_LENGTH = (
+    "Runs end where the Thesis's accountant passes 100, or after 300 updates; the Thesis goes on "
+    "to 1000: these runs say nothing of what comes later. Its KL values are printed as curves "
+    "only, so none stand beside ours. "
+)
+_RULES = (
+    "Private quantiles (Andrew et al. 2021) start at C = 5; their noisy count is paid for by more "
+    "noise on the sum, so that the cost is that of a fixed C. Batch percentiles are the Thesis's "
+    "rule: the noise's scale is an exact function of the batch, two neighbours are told apart by "
+    "it with a probability that comes as near to q as one likes, and no (ε, δ) with δ < q holds. "
+    "The moments accountant's figure is void there."
+)
+_NOTES = {
+    "4.2": _MEASURES + _LENGTH,
+    "4.3": _MEASURES + "Learning rates 0.03, 0.03, 0.01 for q = 1, 0.1, 0.03. " + _LENGTH + _RULES,
+    "4.4": _MEASURES + _LENGTH + _RULES,
+    "4.5": _MEASURES + _LENGTH + _RULES,
+}
+
+
+def _published(stated: tuple[str, float] | None, moments: float) -> str:
+    if stated is None:
+        return "–"
+    return f"{stated[0]} {stated[1]:g} ({moments - stated[1]:+.1f})"
+
+
+def _end(result: Result) -> tuple[str, str]:
+    low, median, high = np.quantile(result["final"], (0.1, 0.5, 0.9)).tolist()
+    return _spread(low, median, high), _digits(float(np.median(result["worst"])))
+
+
+def _spread(low: float, median: float, high: float) -> str:
+    return f"{_digits(median)} ({_digits(low)}–{_digits(high)})"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, no exponents."""
+    decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0.0 else 0
+    return f"{value:.{decimals}f}"

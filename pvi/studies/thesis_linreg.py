@@ -1,0 +1,43 @@
+"""Thesis, chapter 4, Figures 4.1–4.5: DP-SGD within PVI on Bayesian linear regression."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pvi.studies.linreg_cases import QUICK, Settings, cases
+from pvi.studies.linreg_tables import tables
+from pvi.studies.linreg_training import train
+from pvi.studies.study import Job, Results, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
+    """One batched run for each setting."""
+    return [
+        Job(
+            key=key,
+            function=train,
+            arguments=(case, tuple(seeds), settings.points, settings.delta),
+        )
+        for key, case in cases(settings).items()
+    ]
+
+
+def _figures(settings: Settings, results: Results) -> dict[str, "Figure"]:
+    from pvi.studies import linreg_figures
+
+    return linreg_figures.draw(settings.delta, cases(settings), results)
+
+
+STUDY = Study(
+    name="thesis-linreg",
+    summary="Thesis chapter 4: DP-SGD within PVI on Bayesian linear regression, with minibatching "
+    "and adaptive clipping, the percentile rule beside the private quantile.",
+    settings=Settings(),
+    quick=QUICK,
+    seeds=8,
+    jobs=jobs,
+    tables=tables,
+    figures=_figures,
+)

@@ -1,0 +1,182 @@
+"""The study `thesis-linreg`: its costs, the rule without a guarantee, and its record."""
+
+import dataclasses
+import io
+import itertools
+import json
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accountants import gaussian
+from mechanisms import Scope, project
+from pvi import StepContext
+from pvi.studies import COST_COLUMN, load_study, recorded, run_study
+from pvi.studies.batch_percentile import PercentileSum, batch_percentile
+from pvi.studies.linreg_case import BatchPercentile, Case, FixedNorm, LimitedSGD, PrivateQuantile
+from pvi.studies.linreg_cases import cases
+from pvi.studies.linreg_tables import cost
+from pvi.studies.linreg_training import certified, moments_epsilon, updates_within
+from pvi.studies.sparse_poisson import GapSampler
+
+STUDY = load_study("thesis-linreg")
+DELTA = 1e-4
+FULL_BATCH = Case(clip=FixedNorm(5.0), sampling_rate=1.0, learning_rate=0.03, steps=1, updates=50)
+SUBSAMPLED = dataclasses.replace(FULL_BATCH, sampling_rate=0.03, steps=100)
+FIGURES = ("4.1", "4.2", "4.3", "4.4", "4.5")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    folder = tmp_path_factory.mktemp("thesis-linreg")
+    return run_study(STUDY, quick=True, folder=folder, stream=io.StringIO()), folder
+
+
+def test_the_quick_study_has_every_figure_with_its_cost(
+    quick: tuple[dict[str, Any], Path],
+) -> None:
+    record, folder = quick
+    titles = " ".join(table["title"] for table in record["tables"])
+    assert all(figure in titles for figure in FIGURES)
+    assert all(table["columns"][-1] == COST_COLUMN for table in record["tables"])
+    assert json.loads((folder / "thesis-linreg-quick.json").read_text()) == record
+    assert all((folder / name).stat().st_size > 5000 for name in record["figures"])
+
+
+def test_rows_have_a_certified_cost_or_say_why_there_is_none(
+    quick: tuple[dict[str, Any], Path],
+) -> None:
+    for table in quick[0]["tables"]:
+        for row in table["rows"]:
+            flawed = "batch percentile" in row[0]
+            assert row[-1].startswith("∞ (clip norm read from the data)") == flawed
+            assert ("add/remove one record" in row[-1]) != flawed
+            assert ("(void)" in " ".join(row)) == flawed
+
+
+def test_certified_epsilon_grows_with_the_updates_and_stays_below_the_moments_accountant() -> None:
+    for case in (FULL_BATCH, SUBSAMPLED):
+        bounds = [certified(case, updates, DELTA) for updates in (1, 10, 100, 500)]
+        found = [pair for pair in bounds if pair is not None]
+        assert len(found) == 4
+        assert all(low[1] < high[0] for low, high in itertools.pairwise(found))
+        assert all(
+            upper <= moments_epsilon(case, updates, DELTA)
+            for (_, upper), updates in zip(found, (1, 10, 100, 500), strict=True)
+        )
+
+
+@pytest.mark.parametrize("clip", [FixedNorm(5.0), PrivateQuantile(20, 5.0)], ids=str)
+def test_full_batches_cost_what_the_closed_form_says(
+    clip: FixedNorm | PrivateQuantile,
+) -> None:
+    """T full-batch steps are one Gaussian with μ = √T/σ, the private quantile's count included."""
+    for sigma in (1.0, 3.0):
+        case = dataclasses.replace(FULL_BATCH, clip=clip, noise_multiplier=sigma)
+        bounds = certified(case, 64, DELTA)
+        assert bounds is not None
+        exact = gaussian.epsilon(8.0 / sigma, DELTA)
+        assert bounds[0] - 1e-6 <= exact <= bounds[1] + 1e-6
+        assert bounds[1] - bounds[0] < 1e-3
+
+
+def test_the_private_quantile_counts_both_of_its_releases() -> None:
+    """Under sampling too: 1/σ² + 1/(2σ_b)² of the planned event is the case's 1/σ²."""
+    case = dataclasses.replace(SUBSAMPLED, clip=PrivateQuantile(60, 5.0))
+    mechanism = case.mechanism()
+    assert mechanism is not None
+    event: Any = project(mechanism.plan(clients=1, rounds=1, dimension=2), Scope())
+    multipliers = [part.noise_multiplier for part in event.event.event.events]
+    assert len(multipliers) == 2
+    assert sum(m**-2.0 for m in multipliers) == pytest.approx(case.noise_multiplier**-2.0)
+    assert event.count == case.steps
+
+
+def test_the_batch_percentile_has_no_finite_cost() -> None:
+    case = dataclasses.replace(SUBSAMPLED, clip=BatchPercentile(60))
+    assert case.mechanism() is None
+    price = cost(case, 1, DELTA)
+    assert price.lower == price.upper == math.inf
+    assert str(price) == "∞ (clip norm read from the data)"
+
+
+def test_one_record_sets_the_scale_of_the_percentile_rules_noise() -> None:
+    """The same noise, on neighbours: its length differs by a factor of about a million."""
+    small = np.array([[1e-6, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    large = np.array([[1e-6, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+    lengths = []
+    for gradients in (small, large):
+        context = StepContext(
+            client=0,
+            round=1,
+            rng=np.random.default_rng(3),
+            step=0,
+            size=2,
+            expected_batch_size=2.0,
+        )
+        lengths.append(np.linalg.norm(PercentileSum(60, 1.0, 1.0)(gradients, context)))
+    assert lengths[1] / lengths[0] > 1e4
+
+
+def test_batch_percentile_agrees_with_numpy_on_the_rows_in_the_batch() -> None:
+    rng = np.random.default_rng(0)
+    norms = rng.random((50, 20)) * (rng.random((50, 20)) < 0.3)
+    for percentile in (0, 20, 60, 100):
+        naive = [
+            np.percentile(row[row > 0.0], percentile) if (row > 0.0).any() else 0.0 for row in norms
+        ]
+        np.testing.assert_allclose(batch_percentile(norms, percentile), naive, rtol=1e-12)
+
+
+def test_gap_sampling_has_the_law_of_poisson_sampling() -> None:
+    """Marginals q and products of neighbours q², by Hoeffding: false alarm below 1e-7."""
+    size, rate, repetitions = 30, 0.2, 20_000
+    batch = GapSampler(rate).draw(size, (repetitions,), np.random.default_rng(1))
+    assert batch.indices is not None
+    assert batch.mask is not None
+    chosen = np.zeros((repetitions, size + 1))
+    rows = np.where(batch.mask > 0.0, batch.indices, size)
+    np.put_along_axis(chosen, rows, 1.0, axis=-1)
+    chosen = chosen[:, :size]
+    assert (chosen.sum(axis=-1) == batch.mask.sum(axis=-1)).all()  # no record twice
+    band = math.sqrt(math.log(2 * (2 * size - 1) / 1e-7) / (2 * repetitions))
+    assert np.abs(chosen.mean(axis=0) - rate).max() < band
+    pairs = (chosen[:, 1:] * chosen[:, :-1]).mean(axis=0)
+    assert np.abs(pairs - rate**2).max() < band
+    assert batch.expected_size == rate * size
+
+
+def test_gap_sampling_goes_on_until_every_repetition_is_done() -> None:
+    batch = GapSampler(1.0).draw(50, (3,), np.random.default_rng(0))
+    assert batch.mask is not None
+    assert batch.mask.sum(axis=-1).tolist() == [50.0, 50.0, 50.0]
+
+
+def test_limited_steps_keep_their_direction() -> None:
+    gradient = np.array([[30.0, 40.0], [0.3, 0.4]])
+    step, _ = LimitedSGD(0.1, 10.0).step(gradient, {})
+    np.testing.assert_allclose(step, [[0.6, 0.8], [0.03, 0.04]], rtol=1e-6)
+
+
+def test_runs_end_where_the_thesiss_accountant_passes_the_stop() -> None:
+    updates = updates_within(SUBSAMPLED, 10.0, DELTA, 1000)
+    before, after = (moments_epsilon(SUBSAMPLED, u, DELTA) for u in (updates - 1, updates))
+    assert before <= 10.0 < after
+
+
+def test_the_shipped_record_covers_every_figure() -> None:
+    record = recorded("thesis-linreg")
+    assert record is not None
+    assert record["command"] == f"dp-assay study thesis-linreg --seeds {STUDY.seeds}"
+    assert record["settings"] == repr(STUDY.settings)
+    assert set(record["results"]) == set(cases(STUDY.settings))
+    titles = " ".join(table["title"] for table in record["tables"])
+    assert all(figure in titles for figure in FIGURES)
+    folder = resources.files("pvi.studies").joinpath("recorded")
+    for name in record["figures"]:
+        assert 5_000 < len(folder.joinpath(name).read_bytes()) < 80_000
+    assert len(folder.joinpath("thesis-linreg.json").read_bytes()) < 200_000
