@@ -16,12 +16,18 @@ from accountants import gaussian
 from mechanisms import Scope, project
 from pvi import StepContext
 from pvi.studies import COST_COLUMN, load_study, recorded, run_study
-from pvi.studies.batch_percentile import PercentileSum, batch_percentile
-from pvi.studies.linreg_case import BatchPercentile, Case, FixedNorm, LimitedSGD, PrivateQuantile
-from pvi.studies.linreg_cases import cases
-from pvi.studies.linreg_tables import cost
-from pvi.studies.linreg_training import certified, moments_epsilon, updates_within
-from pvi.studies.sparse_poisson import GapSampler
+from pvi.studies.thesis_linreg.batch_percentile import PercentileSum, batch_percentile
+from pvi.studies.thesis_linreg.case import (
+    BatchPercentile,
+    Case,
+    FixedNorm,
+    LimitedSGD,
+    PrivateQuantile,
+)
+from pvi.studies.thesis_linreg.cases import cases
+from pvi.studies.thesis_linreg.sparse_poisson import GapSampler
+from pvi.studies.thesis_linreg.tables import cost
+from pvi.studies.thesis_linreg.training import certified, moments_epsilon, updates_within
 
 STUDY = load_study("thesis-linreg")
 DELTA = 1e-4

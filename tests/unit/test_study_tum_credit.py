@@ -13,7 +13,7 @@ import pytest
 from accountants import classical, gaussian
 from pvi import Shard
 from pvi.studies import COST_COLUMN, load_study, recorded, run_study
-from pvi.studies.credit_costs import (
+from pvi.studies.tum_credit.costs import (
     CLIENT,
     CLIENT_IN_SUM,
     RECORD,
@@ -24,7 +24,7 @@ from pvi.studies.credit_costs import (
     composed_exact_rounds,
     training_sizes,
 )
-from pvi.studies.credit_settings import (
+from pvi.studies.tum_credit.settings import (
     CENTRAL,
     GD,
     QUICK,
@@ -34,7 +34,7 @@ from pvi.studies.credit_settings import (
     TUM_STD,
     methods,
 )
-from pvi.studies.credit_training import (
+from pvi.studies.tum_credit.training import (
     NOMINAL_DEFAULT_RATE,
     BalancedLogistic,
     Noise,

@@ -29,8 +29,9 @@ def section(contents: Contents) -> Markup:
         "Each flawed mechanism is audited beside its repaired twin, against the same claim, with "
         f"the audits that users have. Claimed ε: what the claim allows at δ = {delta:g}, where "
         "it is a curve with its certified interval. ε ≥: what the draws show on their own, at the "
-        "stated confidence; proved: what is certain of the flawed one without any draw. An audit stops as soon as the claimed curve as a whole is "
-        "contradicted, often long before ε ≥ has climbed to the claimed ε.",
+        "stated confidence; proved: what is certain of the flawed one without any draw. An audit "
+        "stops as soon as the claimed curve as a whole is contradicted, often long before ε ≥ has "
+        "climbed to the claimed ε.",
     )
     key = tag(
         "p",

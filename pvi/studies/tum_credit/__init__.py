@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pvi.studies.credit_settings import CENTRAL, QUICK, Settings, methods
-from pvi.studies.credit_tables import tables
-from pvi.studies.credit_training import train, train_centrally
 from pvi.studies.study import Job, Results, Study
+from pvi.studies.tum_credit.settings import CENTRAL, QUICK, Settings, methods
+from pvi.studies.tum_credit.tables import tables
+from pvi.studies.tum_credit.training import train, train_centrally
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,9 +29,9 @@ def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
 
 
 def _figures(settings: Settings, results: Results) -> dict[str, "Figure"]:
-    from pvi.studies import credit_figures
+    from pvi.studies.tum_credit.drawing import draw
 
-    return credit_figures.draw(settings, results)
+    return draw(settings, results)
 
 
 STUDY = Study(

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pvi.studies.linreg_cases import QUICK, Settings, cases
-from pvi.studies.linreg_tables import tables
-from pvi.studies.linreg_training import train
 from pvi.studies.study import Job, Results, Study
+from pvi.studies.thesis_linreg.cases import QUICK, Settings, cases
+from pvi.studies.thesis_linreg.tables import tables
+from pvi.studies.thesis_linreg.training import train
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +25,9 @@ def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
 
 
 def _figures(settings: Settings, results: Results) -> dict[str, "Figure"]:
-    from pvi.studies import linreg_figures
+    from pvi.studies.thesis_linreg.drawing import draw
 
-    return linreg_figures.draw(settings.delta, cases(settings), results)
+    return draw(settings.delta, cases(settings), results)
 
 
 STUDY = Study(

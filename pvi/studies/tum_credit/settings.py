@@ -3,8 +3,8 @@
 import dataclasses
 from dataclasses import dataclass
 
-from pvi.studies.credit_costs import calibrated
-from pvi.studies.credit_training import Method, Noise
+from pvi.studies.tum_credit.costs import calibrated
+from pvi.studies.tum_credit.training import Method, Noise
 
 # TUM 7.3: standard deviation of the noise, and the radius of Figure 12.
 TUM_STD, TUM_CLIP = 0.5, 0.2

@@ -4,7 +4,8 @@ import numpy as np
 
 from accountants import gaussian
 from mechanisms import Scope
-from pvi.studies.credit_costs import (
+from pvi.studies.study import Cost, Result, Results, Row, Table
+from pvi.studies.tum_credit.costs import (
     CLIENT,
     CLIENT_IN_SUM,
     RECORD,
@@ -15,7 +16,7 @@ from pvi.studies.credit_costs import (
     cost,
     single_epsilon,
 )
-from pvi.studies.credit_settings import (
+from pvi.studies.tum_credit.settings import (
     CENTRAL,
     TUM_CLIP,
     TUM_DELTA,
@@ -26,8 +27,7 @@ from pvi.studies.credit_settings import (
     methods,
     private_method,
 )
-from pvi.studies.credit_training import Noise
-from pvi.studies.study import Cost, Result, Results, Row, Table
+from pvi.studies.tum_credit.training import Noise
 
 _MEASURES = ("AUC, mean (min–max)", "log-loss", "balanced accuracy", "accuracy")
 _DATA = (

@@ -4,14 +4,14 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pvi.studies.linreg_case import (
+from pvi.studies.thesis_linreg.case import (
     BatchPercentile,
     Case,
     ClipRule,
     FixedNorm,
     PrivateQuantile,
 )
-from pvi.studies.linreg_training import updates_within
+from pvi.studies.thesis_linreg.training import updates_within
 
 FIXED = FixedNorm(5.0)
 

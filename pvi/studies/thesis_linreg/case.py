@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mechanisms import AdaptiveClip, AllRecords, DPOptimisation, Sampling, clip_rows
 from pvi import State
-from pvi.studies.sparse_poisson import SparsePoisson
+from pvi.studies.thesis_linreg.sparse_poisson import SparsePoisson
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

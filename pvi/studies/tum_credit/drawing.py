@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountants import gaussian
-from pvi.studies.credit_costs import composed_by_tum, composed_exact_rounds
-from pvi.studies.credit_settings import (
+from pvi.studies.study import Results
+from pvi.studies.tum_credit.costs import composed_by_tum, composed_exact_rounds
+from pvi.studies.tum_credit.settings import (
     CENTRAL,
     TUM_CLIP,
     TUM_DELTA,
@@ -15,7 +16,6 @@ from pvi.studies.credit_settings import (
     WAYS,
     Settings,
 )
-from pvi.studies.study import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

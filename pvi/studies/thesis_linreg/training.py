@@ -32,9 +32,9 @@ from pvi import (
     kl_to_full,
 )
 from pvi.data import linear_data
-from pvi.studies.batch_percentile import PercentileSum
-from pvi.studies.linreg_case import BatchPercentile, Case
 from pvi.studies.study import Result
+from pvi.studies.thesis_linreg.batch_percentile import PercentileSum
+from pvi.studies.thesis_linreg.case import BatchPercentile, Case
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pvi.studies.linreg_case import BatchPercentile, Case, FixedNorm
-from pvi.studies.linreg_training import moments_epsilon
 from pvi.studies.study import Result, Results
+from pvi.studies.thesis_linreg.case import BatchPercentile, Case, FixedNorm
+from pvi.studies.thesis_linreg.training import moments_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

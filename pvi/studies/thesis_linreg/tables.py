@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from accountants import Bounds
-from pvi.studies.linreg_case import BatchPercentile, Case
-from pvi.studies.linreg_cases import Settings, cases
-from pvi.studies.linreg_training import SCOPE, certified, moments_epsilon, updates_within
 from pvi.studies.study import Cost, Result, Results, Row, Table
+from pvi.studies.thesis_linreg.case import BatchPercentile, Case
+from pvi.studies.thesis_linreg.cases import Settings, cases
+from pvi.studies.thesis_linreg.training import SCOPE, certified, moments_epsilon, updates_within
 
 READ_FROM_THE_DATA = "clip norm read from the data"
 # What the text of section 4.2.1 says of Figure 4.1(c), and section 4.2.2 of Figure 4.2.

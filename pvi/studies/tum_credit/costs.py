@@ -9,8 +9,8 @@ from dp_accounting import NeighboringRelation
 from accountants import Bounds, calibrate_noise, classical, gaussian
 from mechanisms import AGGREGATE, Scope, epsilon_bounds
 from pvi.data.credit import client_sizes
-from pvi.studies.credit_training import TEST_SHARE, Noise
 from pvi.studies.study import Cost
+from pvi.studies.tum_credit.training import TEST_SHARE, Noise
 
 CLIENTS = 14
 RECORD = Scope(relation=NeighboringRelation.REPLACE_ONE)
