@@ -62,7 +62,7 @@ def run_jobs(
     keys = [job.key for job in jobs]
     if len(set(keys)) != len(keys):
         raise ValueError(f"`jobs` must have different keys, got {sorted(keys)}.")
-    found = _read(journal, jobs)
+    found = {key: entry["result"] for key, entry in _entries(journal, jobs).items()}
     waiting = [job for job in jobs if job.key not in found]
     journal.parent.mkdir(parents=True, exist_ok=True)
     with journal.open("a", encoding="utf-8") as lines:
@@ -106,13 +106,9 @@ def run_study(
         raise ValueError(f"`seeds` must be at least 1, got {count!r}.")
     settings = study.quick if quick else study.settings
     stem = f"{study.name}-quick" if quick else study.name
-    began = time.perf_counter()
-    results = run_jobs(
-        study.jobs(settings, range(count)),
-        folder / f"{stem}.journal.jsonl",
-        executor=executor,
-        stream=stream,
-    )
+    jobs = study.jobs(settings, range(count))
+    journal = folder / f"{stem}.journal.jsonl"
+    results = run_jobs(jobs, journal, executor=executor, stream=stream)
     record = {
         "study": study.name,
         "summary": study.summary,
@@ -121,7 +117,7 @@ def run_study(
         "settings": repr(settings),
         "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
         "python": platform.python_version(),
-        "seconds_of_this_run": round(time.perf_counter() - began, 1),
+        "job_seconds": round(sum(entry["seconds"] for entry in _entries(journal, jobs).values())),
         "tables": [_as_json(table) for table in study.tables(settings, results)],
         "figures": draw(study, settings, results, folder, stem),
         "results": results,
@@ -147,7 +143,8 @@ def draw(
     return names
 
 
-def _read(journal: Path, jobs: Sequence[Job]) -> dict[str, Result]:
+def _entries(journal: Path, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
+    """The lines of the journal that are of these jobs as they are now, by key."""
     if not journal.exists():
         return {}
     wanted = {job.key: job.fingerprint for job in jobs}
@@ -158,7 +155,7 @@ def _read(journal: Path, jobs: Sequence[Job]) -> dict[str, Result]:
         except json.JSONDecodeError:
             continue  # The line that was being written when the run was killed.
         if wanted.get(entry["key"]) == entry["fingerprint"]:
-            found[entry["key"]] = entry["result"]
+            found[entry["key"]] = entry
     return found
 
 
