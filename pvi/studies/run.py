@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import platform
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -34,7 +35,9 @@ def worker_pool(workers: int) -> Iterator[Executor]:
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         context = multiprocessing.get_context("spawn")
-        with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+        with concurrent.futures.ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_end_with_the_parent
+        ) as pool:
             yield pool
     finally:
         for name, value in before.items():
@@ -42,6 +45,18 @@ def worker_pool(workers: int) -> Iterator[Executor]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def _end_with_the_parent() -> None:
+    """Ends this worker when the study is killed: nobody would tell it otherwise."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def run_jobs(

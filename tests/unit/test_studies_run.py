@@ -3,6 +3,9 @@
 import io
 import json
 import math
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -91,3 +94,25 @@ def test_every_table_ends_with_the_cost() -> None:
     assert math.isinf(table.rows[0].cost.upper)
     with pytest.raises(ValueError, match="1 cells"):
         Table(title="T", columns=("a",), rows=(Row(cells=(), cost=Cost.without_noise()),))
+
+
+_KILLED = """
+import os, signal, sys, time
+from pvi.studies import worker_pool
+if __name__ == "__main__":
+    with worker_pool(1) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 600)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_when_the_study_is_killed(tmp_path: Path) -> None:
+    """A worker holds the pipe open for as long as it lives: `run` returns when it is gone."""
+    script = tmp_path / "killed.py"
+    script.write_text(_KILLED)
+    shown = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert shown.returncode == -signal.SIGKILL
+    assert shown.stdout.strip().isdigit()

@@ -19,8 +19,8 @@ from pvi.studies.workshop_table5.training import (
 
 _DRAWN = ("records", "clients 1/N, own states")
 # Beside the cells of Table 5, to which all seeds belong: so many of the first ones.
-_FIXED_SIZE_SEEDS = 3
-_FOURIER_SEEDS = 2
+_FIXED_SIZE_SEEDS = 5
+_FOURIER_SEEDS = 5
 
 
 def split_job(settings: WorkshopSettings, letter: str) -> Result:
