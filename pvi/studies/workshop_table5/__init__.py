@@ -18,9 +18,6 @@ from pvi.studies.workshop_table5.training import (
 )
 
 _DRAWN = ("records", "clients 1/N, own states")
-# Beside the cells of Table 5, to which all seeds belong: so many of the first ones.
-_FIXED_SIZE_SEEDS = 5
-_FOURIER_SEEDS = 5
 
 
 def split_job(settings: WorkshopSettings, letter: str) -> Result:
@@ -55,9 +52,7 @@ def jobs(settings: WorkshopSettings, seeds: Sequence[int]) -> list[Job]:
     for letter, seed in pairs:
         found += _plain_runs(settings, letter, seed)
         found += _private_runs(settings, letter, seed, "Poisson", "Poisson", "moments")
-    for letter, seed in pairs[: _FIXED_SIZE_SEEDS * len(settings.splits)]:
         found += _private_runs(settings, letter, seed, "fixed size", "fixed size", "moments")
-    for letter, seed in pairs[: _FOURIER_SEEDS * len(settings.splits)]:
         found += _private_runs(settings, letter, seed, "Fourier budget", "Poisson", "Fourier")
     return found
 
