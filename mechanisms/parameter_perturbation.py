@@ -119,13 +119,27 @@ class PartMechanism:
         *,
         clients: int,
         rounds: int,
-        parts: int = 1,
+        parts: int | Sequence[int] = 1,
         assignment: str = "identity",
         dimension: int = 1,
     ) -> Transcript:
-        """The transcript of a synchronous run that has not been made: its costs, without values."""
+        """The transcript of a synchronous run that has not been made: its costs, without values.
+
+        Args:
+          clients: M.
+          rounds: Messages of each client.
+          parts: N, the same for all clients or one for each.
+          assignment: See `Partition`.
+          dimension: Of θ.
+        """
         rule = self.rule(clients)
-        contributions = [rule.contribution(m, parts, assignment, dimension) for m in range(clients)]
+        counts = [parts] * clients if isinstance(parts, int) else parts
+        if len(counts) != clients:
+            raise ValueError(f"`parts` must have {clients} entries, got {len(counts)}.")
+        contributions = [
+            rule.contribution(m, own_parts, assignment, dimension)
+            for m, own_parts in enumerate(counts)
+        ]
         return plan_rounds(contributions, rule.server_noise(dimension), rounds)
 
 

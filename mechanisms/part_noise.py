@@ -205,6 +205,20 @@ class _PartHook:
         scale = self.rule.damping if self.rule.kind == "virtual" else 1.0
         return MeanFieldGaussian.from_vector(scale * remembered)
 
+    def alter_parts(self, changes: MeanFieldGaussian, context: Context) -> MeanFieldGaussian:
+        """Clips the changes of all parts, one per entry of the leading axis."""
+        altered = [
+            self.alter_part(changes[part], part, context).vector
+            for part in range(changes.batch_shape[0] if self._noise_per_part else 0)
+        ]
+        if altered:
+            return MeanFieldGaussian.from_vector(np.stack(altered))
+        clipped = self.rule.clip(changes.vector)
+        self.screened += clipped.screened
+        self._parts, self._noisy = list(clipped.rows), []
+        scale = self.rule.damping if self.rule.kind == "virtual" else 1.0
+        return MeanFieldGaussian.from_vector(scale * clipped.rows)
+
     def alter(self, change: MeanFieldGaussian, context: Context) -> Alteration:
         """Gives the message, and what the factor keeps of it."""
         rule, own = self.rule, self.contribution
@@ -235,7 +249,13 @@ def _strategy(
             )
         return WholeShard(model=model, shard=partition.shards[0], solver=solver)
     strategy = LocalAveraging if rule.kind == "average" else VirtualClients
-    return strategy(model=model, shards=partition.shards, solver=solver, alter_part=hook.alter_part)
+    return strategy(
+        model=model,
+        shards=partition.shards,
+        solver=solver,
+        alter_part=hook.alter_part,
+        alter_parts=hook.alter_parts,
+    )
 
 
 def _reset(run: PrivateRun, kind: Kind, parts: Sequence[int]) -> None:

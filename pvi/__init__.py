@@ -53,6 +53,7 @@ from pvi.rules import SGD, Adagrad, Adam, Rule, State
 from pvi.schedule import Asynchronous, Schedule, Sequential, Synchronous
 from pvi.server import AlterTotal, Server, ServerContext, reset_factors
 from pvi.shard import Shard
+from pvi.stacked import StackedSolver
 from pvi.strategy import AlterPart, LocalAveraging, Strategy, VirtualClients, WholeShard, Wish
 
 __all__ = [
@@ -105,6 +106,7 @@ __all__ = [
     "ServerContext",
     "Shard",
     "Snapshot",
+    "StackedSolver",
     "StaleSnapshotError",
     "State",
     "StepContext",

@@ -69,7 +69,8 @@ class MeanFieldGaussian:
                 f"natural_mean has shape {natural_mean.shape} and precision {precision.shape}; "
                 "their last axes must agree"
             )
-        natural_mean, precision = np.broadcast_arrays(natural_mean, precision)
+        if natural_mean.shape != precision.shape:
+            natural_mean, precision = np.broadcast_arrays(natural_mean, precision)
         object.__setattr__(self, "natural_mean", natural_mean)
         object.__setattr__(self, "precision", precision)
 

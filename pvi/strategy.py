@@ -4,9 +4,11 @@ A strategy gives the change of natural parameters that it would like, and what t
 server applies it. It changes nothing itself: the client commits upon acknowledgement.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
 
 from pvi._validate import FloatArray
 from pvi.gaussian import MeanFieldGaussian
@@ -14,9 +16,12 @@ from pvi.local import Context, LocalSolver
 from pvi.models.protocol import Model
 from pvi.rules import State
 from pvi.shard import Shard
+from pvi.stacked import StackedSolver
 
 AlterPart: TypeAlias = Callable[[MeanFieldGaussian, int, Context], MeanFieldGaussian]
 """Alters the change of one part (given by its index) before the parts are combined."""
+AlterParts: TypeAlias = Callable[[MeanFieldGaussian, Context], MeanFieldGaussian]
+"""The same for all parts at once, along a leading axis; for solvers that take parts together."""
 
 
 class Wish(NamedTuple):
@@ -104,12 +109,14 @@ class LocalAveraging:
         shards: the disjoint parts of the client's data.
         solver: the local solver.
         alter_part: alters a part's change before averaging.
+        alter_parts: the same at once, for a `StackedSolver`; one by one if not given.
     """
 
     model: Model
     shards: Sequence[Shard]
     solver: LocalSolver
     alter_part: AlterPart = field(default=_keep_part)
+    alter_parts: AlterParts | None = None
 
     def __post_init__(self) -> None:
         _check_shards(self.shards)
@@ -129,6 +136,19 @@ class LocalAveraging:
     ) -> Wish:
         """Gives the damped mean of the parts' changes (TMLR eq. 3.1–3.2)."""
         parts = len(self.shards)
+        states = _by_part(state, parts)
+        if isinstance(self.solver, StackedSolver):
+            q, new_states = self.solver.solve_parts(
+                self.model,
+                self.shards,
+                cavities=posterior / factor,
+                start=posterior,
+                states=states,
+                temperature=float(parts),
+                context=context,
+            )
+            changes = _altered(self, q / posterior, context)
+            return Wish(_product(changes) ** (damping / parts), _merge(new_states))
         total = MeanFieldGaussian.unit(posterior.dimension)
         new_state: dict[str, FloatArray] = {}
         for index, shard in enumerate(self.shards):
@@ -137,7 +157,7 @@ class LocalAveraging:
                 shard,
                 cavity=posterior / factor,
                 start=posterior,
-                state=_select(state, index),
+                state=states[index],
                 temperature=float(parts),
                 context=context,
             )
@@ -156,12 +176,14 @@ class VirtualClients:
         solver: the local solver.
         alter_part: alters a virtual client's change before it is damped and summed. The virtual
             factor remembers the altered change.
+        alter_parts: the same at once, for a `StackedSolver`; one by one if not given.
     """
 
     model: Model
     shards: Sequence[Shard]
     solver: LocalSolver
     alter_part: AlterPart = field(default=_keep_part)
+    alter_parts: AlterParts | None = None
 
     def __post_init__(self) -> None:
         _check_shards(self.shards)
@@ -180,22 +202,36 @@ class VirtualClients:
         context: Context,
     ) -> Wish:
         """Gives the product of the virtual clients' damped changes (TMLR eq. 3.4–3.5)."""
+        states = _by_part(state, len(self.shards))
+        nothing = np.zeros(2 * posterior.dimension)
+        factors = [own.pop("virtual_factor", nothing) for own in states]
+        if isinstance(self.solver, StackedSolver):
+            virtual = MeanFieldGaussian.from_vector(np.stack(factors))
+            q, new_states = self.solver.solve_parts(
+                self.model,
+                self.shards,
+                cavities=posterior / virtual,
+                start=posterior,
+                states=states,
+                temperature=1.0,
+                context=context,
+            )
+            changes = _altered(self, q / posterior, context) ** damping
+            kept = (virtual * changes).vector
+            merged = _merge(
+                {**own, "virtual_factor": row} for own, row in zip(new_states, kept, strict=True)
+            )
+            return Wish(_product(changes), merged)
         total = MeanFieldGaussian.unit(posterior.dimension)
         new_state: dict[str, FloatArray] = {}
         for index, shard in enumerate(self.shards):
-            own = dict(_select(state, index))
-            stored = own.pop("virtual_factor", None)
-            virtual = (
-                MeanFieldGaussian.unit(posterior.dimension)
-                if stored is None
-                else MeanFieldGaussian.from_vector(stored)
-            )
+            virtual = MeanFieldGaussian.from_vector(factors[index])
             result = self.solver.solve(
                 self.model,
                 shard,
                 cavity=posterior / virtual,
                 start=posterior,
-                state=own,
+                state=states[index],
                 temperature=1.0,
                 context=context,
             )
@@ -215,8 +251,32 @@ def _prefix(state: State, part: int) -> dict[str, FloatArray]:
     return {f"{part}/{name}": value for name, value in state.items()}
 
 
-def _select(state: State, part: int) -> State:
-    start = f"{part}/"
+def _by_part(state: State, parts: int) -> list[dict[str, FloatArray]]:
+    found: list[dict[str, FloatArray]] = [{} for _ in range(parts)]
+    for name, value in state.items():
+        part, own_name = name.split("/", 1)
+        found[int(part)][own_name] = value
+    return found
+
+
+def _merge(states: Iterable[State]) -> State:
     return {
-        name.removeprefix(start): value for name, value in state.items() if name.startswith(start)
+        f"{part}/{name}": value for part, own in enumerate(states) for name, value in own.items()
     }
+
+
+def _altered(
+    strategy: LocalAveraging | VirtualClients, changes: MeanFieldGaussian, context: Context
+) -> MeanFieldGaussian:
+    if strategy.alter_parts is not None:
+        return strategy.alter_parts(changes, context)
+    rows = [
+        strategy.alter_part(changes[part], part, context).vector
+        for part in range(len(strategy.shards))
+    ]
+    return MeanFieldGaussian.from_vector(np.stack(rows))
+
+
+def _product(changes: MeanFieldGaussian) -> MeanFieldGaussian:
+    """The product over the leading axis."""
+    return MeanFieldGaussian.from_vector(changes.vector.sum(axis=0))

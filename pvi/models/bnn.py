@@ -60,8 +60,7 @@ class BayesianNeuralNetwork:
 
     def gradients(self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator) -> FloatArray:
         """Gives each record's gradient by mean and log-variance, shape (..., n, 2d)."""
-        over_records = vmap(grad(self._objective), in_dims=(None, None, 0, 0))
-        return self._map(over_records, q, shard, rng)
+        return self._map(self._gradient, q, shard, rng)
 
     def predict_sampled(
         self, q: MeanFieldGaussian, inputs: FloatArray, rng: np.random.Generator, samples: int = 100
@@ -96,6 +95,36 @@ class BayesianNeuralNetwork:
         self, theta: torch.Tensor, row: torch.Tensor, target: torch.Tensor
     ) -> torch.Tensor:
         return torch.nn.functional.logsigmoid(target * self._logit(theta, row))
+
+    def _scores(
+        self, theta: torch.Tensor, rows: torch.Tensor, targets: torch.Tensor
+    ) -> torch.Tensor:
+        """Each record's gradient by θ, backwards by hand: several times as fast as autodiff."""
+        first = self.hidden * self.inputs
+        weights = theta[:first].reshape(self.hidden, self.inputs)
+        before = rows @ weights.T + theta[first : first + self.hidden]
+        active = torch.relu(before)
+        logit = active @ theta[first + self.hidden : -1] + theta[-1]
+        by_logit = (targets * torch.sigmoid(-targets * logit))[:, None]
+        by_hidden = by_logit * theta[first + self.hidden : -1] * (before > 0)
+        by_weights = (by_hidden[:, :, None] * rows[:, None, :]).reshape(len(rows), first)
+        return torch.cat([by_weights, by_hidden, by_logit * active, by_logit], dim=-1)
+
+    def _gradient(
+        self,
+        parameters: torch.Tensor,
+        noise: torch.Tensor,
+        rows: torch.Tensor,
+        targets: torch.Tensor,
+    ) -> torch.Tensor:
+        """Each record's gradient of `_objective`: θ moves by 1 with μ, by ½√v·z with log v."""
+        mean, log_variance = parameters[: self.dimension], parameters[self.dimension :]
+        total = torch.zeros(len(rows), 2 * self.dimension, dtype=parameters.dtype)
+        for deviation in torch.exp(0.5 * log_variance) * noise:
+            scores = self._scores(mean + deviation, rows, targets)
+            total[:, : self.dimension] += scores
+            total[:, self.dimension :] += scores * (0.5 * deviation)
+        return total / self.samples if self.samples > 1 else total
 
     def _objective(
         self, parameters: torch.Tensor, noise: torch.Tensor, row: torch.Tensor, target: torch.Tensor

@@ -178,3 +178,16 @@ def test_factors_and_posterior_agree_as_the_memory_says(mechanism):
             ]
         gap = np.abs(WIDE.vector + sum(factors) - run.posterior.vector).max()
         assert (gap < 1e-8) == agrees
+
+
+def test_a_client_with_fewer_parts_is_the_worst_of_an_average_under_an_aggregator():
+    """Weights 1/4 and 1/8: the sum's noise counts against the first as √(4⁻² + 8⁻²)·4 shares."""
+    mechanism = LocalAveraging(
+        clip_norm=1.0, noise_multiplier=6.0, trusted_aggregator=True, memory="forgets"
+    )
+    plan = mechanism.plan(clients=2, rounds=1, parts=[4, 8], assignment="position")
+    event = project(plan, Scope(relation=Relation.REPLACE_ONE, view=AGGREGATE))
+    share = 6.0 / math.sqrt(2.0)
+    assert event.noise_multiplier == pytest.approx(share * math.hypot(1.0, 0.5), rel=1e-12)
+    with pytest.raises(ValueError, match="`parts` must have 2 entries"):
+        mechanism.plan(clients=2, rounds=1, parts=[4])

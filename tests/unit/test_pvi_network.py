@@ -75,3 +75,28 @@ def test_network_refuses_what_it_cannot_take():
         model.gradients(q, Shard(inputs=[[1.0]], targets=[0.5]), np.random.default_rng(0))
     with pytest.raises(ValueError, match="hidden is 0"):
         BayesianNeuralNetwork(inputs=1, hidden=0)
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_the_gradient_by_hand_is_that_of_autodiff(samples):
+    torch = pytest.importorskip("torch")
+    model = BayesianNeuralNetwork(inputs=3, hidden=4, samples=samples)
+    rng = np.random.default_rng(3)
+    q = MeanFieldGaussian.from_mean_variance(
+        rng.normal(size=model.dimension), rng.uniform(0.1, 1.0, size=model.dimension)
+    )
+    shard = Shard.from_classes(rng.normal(size=(6, 3)), rng.integers(0, 2, size=6))
+    ours = model.gradients(q, shard, np.random.default_rng(8))
+    parameters = torch.tensor(np.concatenate([q.mean, -np.log(q.precision)]), requires_grad=True)
+    noise = torch.from_numpy(np.random.default_rng(8).standard_normal((samples, model.dimension)))
+    mean, log_variance = parameters[: model.dimension], parameters[model.dimension :]
+    for record in range(shard.size):
+        row = torch.from_numpy(shard.inputs[record])
+        value = torch.zeros((), dtype=torch.float64)
+        for draw in noise:
+            theta = mean + torch.exp(0.5 * log_variance) * draw
+            hidden = torch.relu(theta[:12].reshape(4, 3) @ row + theta[12:16])
+            logit = theta[16:20] @ hidden + theta[20]
+            value = value + torch.nn.functional.logsigmoid(shard.targets[record] * logit)
+        (expected,) = torch.autograd.grad(value / samples, parameters)
+        np.testing.assert_allclose(ours[record], expected.numpy(), rtol=1e-9, atol=1e-12)
