@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pvi.studies import COST_COLUMN, load_study, recorded, run_study
-from pvi.studies.tmlr_adult_methods import METHODS, Tuning, calibrate
-from pvi.studies.tmlr_adult_orderings import PAPER_ORDERING, Difference, verdict
+from pvi.studies.tmlr_adult.methods import METHODS, Tuning, calibrate
+from pvi.studies.tmlr_adult.orderings import PAPER_ORDERING, Difference, verdict
 
 STUDY = load_study("tmlr-adult")
 TARGETS = {"Fig. 1": 1.0, "Fig. 3": 0.5, "Fig. 4": 2.0}  # TMLR's captions, all at δ = 1e-5.

@@ -43,7 +43,7 @@ from pvi import (
 )
 from pvi._validate import FloatArray
 from pvi.studies.study import Cost
-from pvi.studies.tmlr_adult_data import Likelihood
+from pvi.studies.tmlr_adult.data import Likelihood
 
 Kind: TypeAlias = Literal["optimisation", "average", "virtual", "same", "split", "global"]
 Watch: TypeAlias = Callable[[int, MeanFieldGaussian], None]

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from accountants import Bounds
 from pvi._validate import FloatArray
 from pvi.studies.study import Cost, Job, Results, Row, Study, Table
-from pvi.studies.tmlr_adult_data import Division, Source
-from pvi.studies.tmlr_adult_figures import figures_of
-from pvi.studies.tmlr_adult_grids import FIGURE_1, FIGURE_3, FIGURE_4, QUICK_FIGURES
-from pvi.studies.tmlr_adult_methods import DELTA, METHODS
-from pvi.studies.tmlr_adult_orderings import PAPER_ORDERING, Difference, Ordering, verdict
-from pvi.studies.tmlr_adult_results import METRICS, curve, standard_error
-from pvi.studies.tmlr_adult_runs import (
+from pvi.studies.tmlr_adult.data import Division, Source
+from pvi.studies.tmlr_adult.drawing import figures_of
+from pvi.studies.tmlr_adult.grids import FIGURE_1, FIGURE_3, FIGURE_4, QUICK_FIGURES
+from pvi.studies.tmlr_adult.methods import DELTA, METHODS
+from pvi.studies.tmlr_adult.orderings import PAPER_ORDERING, Difference, Ordering, verdict
+from pvi.studies.tmlr_adult.results import METRICS, curve, standard_error
+from pvi.studies.tmlr_adult.runs import (
     SEARCH_SEED,
     Experiment,
     Grid,

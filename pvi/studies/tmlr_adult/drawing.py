@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pvi.studies.study import Results
-from pvi.studies.tmlr_adult_data import Division
-from pvi.studies.tmlr_adult_results import METRICS, Curve, curve, standard_error
-from pvi.studies.tmlr_adult_runs import Experiment
+from pvi.studies.tmlr_adult.data import Division
+from pvi.studies.tmlr_adult.results import METRICS, Curve, curve, standard_error
+from pvi.studies.tmlr_adult.runs import Experiment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

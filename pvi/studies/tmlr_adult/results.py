@@ -10,9 +10,9 @@ import numpy as np
 from accountants import Bounds
 from pvi._validate import FloatArray
 from pvi.studies.study import Cost, Results
-from pvi.studies.tmlr_adult_data import Division
-from pvi.studies.tmlr_adult_methods import DELTA, METHODS
-from pvi.studies.tmlr_adult_runs import Experiment, divisions_of, run_key
+from pvi.studies.tmlr_adult.data import Division
+from pvi.studies.tmlr_adult.methods import DELTA, METHODS
+from pvi.studies.tmlr_adult.runs import Experiment, divisions_of, run_key
 
 METRICS = ("accuracy", "log_likelihood")
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pvi import MeanFieldGaussian
 from pvi.studies.study import Job, Result, Results
-from pvi.studies.tmlr_adult_data import Division, Part, Source, divide, likelihood, load, score
-from pvi.studies.tmlr_adult_methods import METHODS, Tuning, calibrate, parts_of, train
+from pvi.studies.tmlr_adult.data import Division, Part, Source, divide, likelihood, load, score
+from pvi.studies.tmlr_adult.methods import METHODS, Tuning, calibrate, parts_of, train
 
 SEARCH_SEED = 1000
 """Not among the reported seeds, which count from 0."""

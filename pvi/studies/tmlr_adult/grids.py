@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from pvi.studies.tmlr_adult_methods import Tuning
-from pvi.studies.tmlr_adult_orderings import (
+from pvi.studies.tmlr_adult.methods import Tuning
+from pvi.studies.tmlr_adult.orderings import (
     AVERAGE,
     AVERAGE_TRUSTED,
     GLOBAL,
@@ -13,7 +13,7 @@ from pvi.studies.tmlr_adult_orderings import (
     VIRTUAL,
     VIRTUAL_TRUSTED,
 )
-from pvi.studies.tmlr_adult_runs import Experiment, Grid
+from pvi.studies.tmlr_adult.runs import Experiment, Grid
 
 
 def _gradients(base: Tuning, *pairs: tuple[float, float], method: str, chosen: int) -> Grid:
