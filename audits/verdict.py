@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from accountants import codec
 from audits.claim import Claim
 from audits.evidence import Evidence
+from audits.wording import down
 
 _FORMAT = "dp-assay/verdict"
 
@@ -102,7 +103,7 @@ def _sentences(verdict: Verdict) -> list[str]:
     sentences.append(verdict.reason)
     if evidence.epsilon_lower > 0.0:
         sentences.append(
-            f"On its own, the same sample shows ε ≥ {evidence.epsilon_lower:.3g} at "
+            f"On its own, the same sample shows ε ≥ {down(evidence.epsilon_lower, 3)} at "
             f"δ = {evidence.delta:g} with confidence {level}."
         )
     if evidence.assumptions:

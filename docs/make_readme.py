@@ -17,6 +17,7 @@ from audits.claims import CLAIMS
 from audits.claims.run import records
 from audits.specimens import LINTS, SPECIMENS, epsilon_claimed
 from audits.specimens.record import recorded as recorded_zoo
+from audits.wording import down, up
 from pvi.studies import STUDIES, recorded
 
 README = Path(__file__).parents[1] / "README.md"
@@ -77,9 +78,9 @@ def zoo() -> str:
     ]
     for name, specimen in SPECIMENS.items():
         row, proof = found[name], specimen.epsilon_proved(1e-5)
-        proved = "–" if proof is None else "∞" if proof == float("inf") else f"{proof:.3g}"
+        proved = "–" if proof is None else down(proof, 3)
         lines.append(
-            f"| {name} | {epsilon_claimed(specimen.claim):.3g} | {proved} | "
+            f"| {name} | {up(epsilon_claimed(specimen.claim), 3)} | {proved} | "
             f"{row['flawed_refuted']} of {row['seeds']} | {row['flawed_samples_median']:.0f} | "
             f"{row['repaired_refuted']} of {row['seeds']} |"
         )

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 import sys
 import textwrap
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from audits.commands import Commands
+from audits.wording import down, up
 
 if TYPE_CHECKING:
     from audits.specimens import Examination, Lint, Specimen
@@ -91,9 +91,9 @@ def _print_table(examinations: list["Examination"], lints: list["Lint"]) -> None
             f"{side.word.value:>14}{side.evidence.samples:>7}"
             for side in (one.flawed, one.repaired)
         )
-        claimed = _short(epsilon_claimed(one.specimen.claim))
+        claimed = up(epsilon_claimed(one.specimen.claim), 3)
         proof = one.specimen.epsilon_proved(REPORTED_DELTA)
-        proved = "" if proof is None else _short(proof)
+        proved = "" if proof is None else down(proof, 3)
         unexpected = "" if one.as_expected else "  UNEXPECTED"
         print(f"{one.specimen.name:<42}{claimed:>10}{proved:>12}{sides}{unexpected}")
     for lint in lints:
@@ -120,14 +120,10 @@ def _explain(one: "Examination | Lint") -> None:
             + _wrapped(
                 f"{witness.event}: probability ≥ {witness.probability_first_lower:.6g} on the "
                 f"first data set, ≤ {witness.probability_second_upper:.3g} on the second; "
-                f"ε ≥ {_short(witness.epsilon_lower(1e-5))} at δ = 1e-5, without any draw."
+                f"ε ≥ {down(witness.epsilon_lower(1e-5), 4)} at δ = 1e-5, without any draw."
             )
         )
 
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(text, 100)
-
-
-def _short(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.3g}"

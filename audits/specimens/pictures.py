@@ -13,6 +13,7 @@ from audits.sequential import log_threshold
 from audits.specimens.examine import Examination, epsilon_claimed
 from audits.specimens.lint import Finding, Lint
 from audits.verdict import Verdict, Word
+from audits.wording import down, up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,13 +89,16 @@ def _epsilon(axes: "Axes", examination: Examination) -> None:
         draws, bound = np.array(path, dtype=float).T
         axes.step(draws, bound, where="post", color=colour, label=f"{side}: draws show ε ≥")
     if math.isfinite(claimed):
-        axes.axhline(claimed, color=CLAIM, linestyle="--", label=f"claimed: {claimed:.3g}")
+        axes.axhline(claimed, color=CLAIM, linestyle="--", label=f"claimed: {up(claimed, 3)}")
     proved = specimen.epsilon_proved(delta)
     if proved is not None and math.isinf(proved):
         axes.plot([], [], " ", label="proved of the flawed one: ε = ∞")
     elif proved is not None:
         axes.axhline(
-            proved, color=ALARM, linestyle=":", label=f"proved of the flawed one: ε ≥ {proved:.3g}"
+            proved,
+            color=ALARM,
+            linestyle=":",
+            label=f"proved of the flawed one: ε ≥ {down(proved, 3)}",
         )
     axes.set(xscale="log", xlabel="draws per side", ylabel=f"ε at δ = {delta:g}")
     axes.set_ylim(0.0, axes.get_ylim()[1] * 1.5)

@@ -40,7 +40,7 @@ class Settings:
 
     delta: float = 1e-4
     stop: float = 100.0
-    most_updates: int = 300
+    most_updates: int = 1000
     first_updates: int = 500
     shown_updates: tuple[int, ...] = (20, 100, 500)
     noise_multipliers: tuple[float, ...] = (1.0, 2.0, 8.0)

@@ -173,9 +173,8 @@ def _figure_table(
 
 
 _LENGTH = (
-    "Runs end where the Thesis's accountant passes 100, or after 300 updates; the Thesis goes on "
-    "to 1000: these runs say nothing of what comes later. Its KL values are printed as curves "
-    "only, so none stand beside ours. "
+    "Runs end where the Thesis's accountant passes 100, or after 1000 updates, as in the Thesis. "
+    "Its KL values are printed as curves only, so none stand beside ours. "
 )
 _RULES = (
     "Private quantiles (Andrew et al. 2021) start at C = 5; their noisy count is paid for by more "
