@@ -31,7 +31,18 @@ __all__ = [
 ]
 
 # The modules that are not flaws.
-MACHINERY = frozenset({"examine", "federations", "lint", "pictures", "record", "specimen", "sums"})
+MACHINERY = frozenset(
+    {
+        "examine",
+        "federations",
+        "gradient_steps",
+        "lint",
+        "pictures",
+        "record",
+        "specimen",
+        "sums",
+    }
+)
 
 
 def _members(attribute: str) -> Iterator[Any]:

@@ -18,22 +18,18 @@ import numpy as np
 
 from audits.claim import Claim
 from audits.pairs import Pair
+from audits.specimens.gradient_steps import RULE, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import REPLACE, amounts_to
 from audits.statistics import Coordinate, FloatArray
 from mechanisms import DPOptimisation, FixedSize, Poisson, Sampling
-from pvi import SGD, LinearRegression, MeanFieldGaussian, Shard
 
 RECORDS, BATCH, NOISE_MULTIPLIER = 8, 2, 0.5
-FAR = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class OneNoisyStep:
-    """One step of DP optimisation from the prior; data are the records' targets.
-
-    The output is the mean after the step: a gradient that is clipped to 1, in units of the step.
-    """
+    """One step of DP optimisation from the prior; data are the records' gradients."""
 
     sampling: Sampling
 
@@ -43,20 +39,13 @@ class OneNoisyStep:
             clip_norm=1.0,
             noise_multiplier=NOISE_MULTIPLIER,
             steps=1,
-            rule=SGD(learning_rate=1e-3),
+            rule=RULE,
             sampling=self.sampling,
         )
-        run = mechanism.build(
-            model=LinearRegression(dimension=1, noise_std=1.0),
-            data=[Shard(inputs=np.ones((data.size, 1)), targets=data)],
-            prior=MeanFieldGaussian.from_mean_variance(np.zeros((n, 1)), np.ones((n, 1))),
-            rng=rng,
-        )
-        run.run(1)
-        return np.asarray(run.posterior.mean / (1e-3 * self.sampling.scale()))
+        return moves(optimised(mechanism, data, rng, n), 1) / self.sampling.scale()
 
 
-_OTHERS = np.full(RECORDS - 1, -FAR)
+_OTHERS = np.full((RECORDS - 1, 1), -1.0)
 
 SPECIMENS = (
     Specimen(
@@ -75,9 +64,9 @@ SPECIMENS = (
         flawed=OneNoisyStep(FixedSize(batch_size=BATCH, size=RECORDS)),
         repaired=OneNoisyStep(Poisson(BATCH / RECORDS)),
         pair=Pair(
-            np.append(_OTHERS, FAR),
-            np.append(_OTHERS, -FAR),
-            f"{RECORDS - 1} records pull far down, the last one up or down",
+            np.append(_OTHERS, [[1.0]], axis=0),
+            np.append(_OTHERS, [[-1.0]], axis=0),
+            f"{RECORDS - 1} records at −C, the last one at +C or −C",
         ),
         statistic=Coordinate(0),
         expected=CAUGHT,

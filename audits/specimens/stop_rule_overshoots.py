@@ -8,59 +8,44 @@ are Gaussian, so that to stay below (ε, δ) at one δ is to stay below the μ-G
 point: that curve is the claim.
 """
 
-from collections.abc import Callable
-
-import dp_accounting as dpa
 import numpy as np
 
 from audits.claim import Claim
-from audits.execute import Mechanism
+from audits.specimens.gradient_steps import RULE, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen
-from audits.specimens.sums import (
-    Weighted,
-    clipped_sum,
-    gaussian_mu_lower,
-    normals,
-    present_or_absent,
-    shifted,
-)
+from audits.specimens.sums import Weighted, gaussian_mu_lower, present_or_absent, shifted
 from audits.statistics import FloatArray
-from mechanisms import Budget
+from mechanisms import Budget, DPOptimisation, Scope, epsilon_bounds
 
 EPSILON, DELTA, MOST_UPDATES = 5.0, 1e-5, 4
-UPDATE = dpa.GaussianDpEvent(1.0)
+
+MECHANISM = DPOptimisation(clip_norm=1.0, noise_multiplier=1.0, steps=1, rule=RULE)
 
 
-def checked_afterwards() -> int:
+def spent(updates: int) -> float:
+    """The ε of so many updates at δ, from above."""
+    plan = MECHANISM.plan(clients=1, rounds=updates)
+    return epsilon_bounds(plan, Scope(), DELTA).upper
+
+
+def updates_until_exceeded() -> int:
     """How many updates the Workshop's rule makes: on, until the budget is exceeded."""
-    # A purse without a bottom, to count what was spent.
-    spent = Budget(target_epsilon=1e6, delta=DELTA)
-    updates = 0
-    while updates < MOST_UPDATES and spent.epsilon_upper(0) <= EPSILON:
-        spent.spend(0, UPDATE)
+    updates = 1
+    while updates < MOST_UPDATES and spent(updates) <= EPSILON:
         updates += 1
     return updates
 
 
-def checked_before() -> int:
-    """How many updates fit."""
+def checked_afterwards(data: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+    """The updates, and zeros for those that were not made."""
+    made = moves(optimised(MECHANISM, data, rng, n), updates_until_exceeded())
+    return np.pad(made, ((0, 0), (0, 2 * MOST_UPDATES - made.shape[1])))
+
+
+def checked_before(data: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+    """The same under a budget: an update that does not fit is not made."""
     budget = Budget(target_epsilon=EPSILON, delta=DELTA)
-    updates = 0
-    while updates < MOST_UPDATES and budget.admits(0, UPDATE):
-        budget.spend(0, UPDATE)
-        updates += 1
-    return updates
-
-
-def _until_stopped(rule: Callable[[], int]) -> Mechanism:
-    def mechanism(data: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
-        """The updates, and zeros for those that were not made."""
-        made = rule()
-        outputs = np.zeros((n, MOST_UPDATES))
-        outputs[:, :made] = clipped_sum(data)[0] + normals(rng, n, made, 1.0)
-        return outputs
-
-    return mechanism
+    return moves(optimised(MECHANISM, data, rng, n, budget=budget), MOST_UPDATES)
 
 
 SPECIMENS = (
@@ -71,12 +56,13 @@ SPECIMENS = (
         reference="Workshop, section 3, Method: no more updates once the budget is exceeded.",
         explanation=__doc__ or "",
         claim=Claim(mu=gaussian_mu_lower(EPSILON, DELTA)),
-        flawed=_until_stopped(checked_afterwards),
-        repaired=_until_stopped(checked_before),
-        pair=present_or_absent([1.0], name="one record at C, or an empty data set"),
-        statistic=Weighted((1.0,) * MOST_UPDATES),
+        flawed=checked_afterwards,
+        repaired=checked_before,
+        pair=present_or_absent([1.0], name="one record whose gradient has norm C, or none"),
+        # The mean's share of every update; the log-variance's is noise.
+        statistic=Weighted((1.0, 0.0) * MOST_UPDATES),
         expected=CAUGHT,
-        proof=shifted(checked_afterwards() ** 0.5),
+        proof=shifted(updates_until_exceeded() ** 0.5),
         max_samples=20_000,
     ),
 )
