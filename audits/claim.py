@@ -14,6 +14,7 @@ from accountants.base import IntervalAccountant
 from accountants.renyi import log_delta_from_divergence
 from audits import curve as curves
 from audits.curve import Curve
+from audits.wording import event_words
 
 _FORMAT = "dp-assay/claim"
 _ORDERS = 1.0 + np.geomspace(1e-2, 1e4, 240)
@@ -155,7 +156,7 @@ class Claim:
     def describe(self) -> str:
         """The claim in a few words."""
         if self.event is not None:
-            return f"the privacy curve of {self.event} under {self.relation.name}"
+            return f"the privacy curve of {event_words(self.event)} under {self.relation.name}"
         if self.profile is not None:
             return "the privacy profile given"
         if self.mu is not None:

@@ -3,6 +3,7 @@
 import decimal
 import math
 
+import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
 from accountants import Bounds
@@ -37,6 +38,35 @@ def interval(bounds: Bounds, digits: int = DIGITS) -> str:
     '[1.23, 2.35]'
     """
     return f"[{down(bounds.lower, digits)}, {up(bounds.upper, digits)}]"
+
+
+def event_words(event: dpa.DpEvent) -> str:
+    """An event in a few words; parameters to six digits. Rare events are left as they print.
+
+    >>> step = dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.0))
+    >>> event_words(dpa.SelfComposedDpEvent(step, 1000))
+    '1000 × (Gaussian σ = 1 on Poisson batches, q = 0.01)'
+    >>> event_words(dpa.ComposedDpEvent([dpa.GaussianDpEvent(2.0), dpa.LaplaceDpEvent(1.5)]))
+    'Gaussian σ = 2 and Laplace b = 1.5'
+    """
+    match event:
+        case dpa.GaussianDpEvent():
+            return f"Gaussian σ = {event.noise_multiplier:g}"
+        case dpa.LaplaceDpEvent():
+            return f"Laplace b = {event.noise_multiplier:g}"
+        case dpa.PoissonSampledDpEvent():
+            rate = f"q = {event.sampling_probability:g}"
+            return f"{event_words(event.event)} on Poisson batches, {rate}"
+        case dpa.SampledWithoutReplacementDpEvent():
+            size = f"{event.sample_size} of {event.source_dataset_size}"
+            return f"{event_words(event.event)} on fixed-size batches, {size}"
+        case dpa.SelfComposedDpEvent():
+            single = event_words(event.event)
+            plain = isinstance(event.event, dpa.GaussianDpEvent | dpa.LaplaceDpEvent)
+            return f"{event.count} × {single if plain else f'({single})'}"
+        case dpa.ComposedDpEvent():
+            return " and ".join(event_words(part) for part in event.events)
+    return str(event)
 
 
 def finite(value: float) -> float | None:
