@@ -23,6 +23,12 @@ Results: TypeAlias = Mapping[str, Result]
 Settings = TypeVar("Settings")
 
 COST_COLUMN = "certified ε [lower, upper]"
+NOISY_GRADIENTS = (
+    "Where gradients are perturbed, the lower end of ε is proved for the noisy gradients, which "
+    "accountants compose: some pair of data sets attains it; messages made of several of them may "
+    "show less. The upper end is proved for what is seen. "
+)
+"""For the notes of tables with such runs."""
 _RELATIONS = {
     dpa.NeighboringRelation.ADD_OR_REMOVE_ONE: "add/remove one",
     dpa.NeighboringRelation.REPLACE_ONE: "replace one",
@@ -35,8 +41,9 @@ class Cost:
     """The certified interval of ε(δ), with what it is about.
 
     Attributes:
-      lower: Proved; no accountant can rightly report less.
-      upper: Proved.
+      lower: Proved for the noisy values that are composed; no accountant of these can rightly
+        report less.
+      upper: Proved for the view.
       delta: δ.
       relation: Which data sets are neighbours, in words.
       sampling: How records were chosen for a step, in words.
