@@ -93,19 +93,30 @@ class Cost:
     def __str__(self) -> str:
         if math.isinf(self.lower):
             return f"∞ ({self.why_infinite})"
-        upper = "∞" if math.isinf(self.upper) else f"{_up(self.upper):.4f}"
         return (
-            f"[{_down(self.lower):.4f}, {upper}] at δ = {self.delta:g}; {self.relation}; "
+            f"{interval(self.lower, self.upper, 4)} at δ = {self.delta:g}; {self.relation}; "
             f"{self.sampling}; {self.view}"
         )
 
 
-def _up(value: float) -> float:
-    return math.ceil(value * 1e4) / 1e4
+def interval(lower: float, upper: float, digits: int) -> str:
+    """An interval as text, both ends rounded outwards.
+
+    >>> interval(0.46871, 0.46872, 3)
+    '[0.468, 0.469]'
+    """
+    scale = 10**digits
+    return f"[{math.floor(lower * scale) / scale:.{digits}f}, {upper_bound(upper, digits)}]"
 
 
-def _down(value: float) -> float:
-    return math.floor(value * 1e4) / 1e4
+def upper_bound(value: float, digits: int) -> str:
+    """An upper bound as text, rounded up.
+
+    >>> upper_bound(80.1342, 1)
+    '80.2'
+    """
+    scale = 10**digits
+    return "∞" if math.isinf(value) else f"{math.ceil(value * scale) / scale:.{digits}f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
