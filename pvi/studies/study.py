@@ -160,17 +160,6 @@ class Table:
         """All rows as text, the cost last."""
         return tuple((*row.cells, str(row.cost)) for row in self.rows)
 
-    def __str__(self) -> str:
-        widths = [
-            max(len(cell) for cell in column)
-            for column in zip(self.headings, *self.lines, strict=True)
-        ]
-        text = [self.title]
-        for line in (self.headings, *self.lines):
-            padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            text.append("  ".join(padded).rstrip())
-        return "\n".join([*text, self.note] if self.note else text)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:

@@ -15,8 +15,8 @@ from dp_accounting.pld import PLDAccountant
 
 import pvi
 from pvi.studies import COST_COLUMN, Table, load_study, recorded, run_study
-from pvi.studies.adult_setting import divided_adult
 from pvi.studies.workshop_table5 import budget, summary, training
+from pvi.studies.workshop_table5.adult import divided_adult
 from pvi.studies.workshop_table5.settings import FULL, QUICK, TABLE_1
 
 STUDY = load_study("workshop-table5")
