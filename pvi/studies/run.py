@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -73,6 +73,9 @@ def run_jobs(
       journal: Where results are kept as they come in; what is there already is used.
       executor: Where jobs run; in this process if `None`.
       stream: Where progress is shown; standard error if `None`.
+
+    Raises:
+      ChildProcessError: A worker was lost; finished jobs are in the journal.
     """
     keys = [job.key for job in jobs]
     if len(set(keys)) != len(keys):
@@ -253,6 +256,11 @@ def _finished(
     try:
         for future in concurrent.futures.as_completed(futures):
             yield futures[future], *future.result()
+    except BrokenExecutor as error:
+        raise ChildProcessError(
+            "A worker was lost, perhaps for want of memory. What is finished is kept: give the "
+            "same command again, with fewer workers if it happens again."
+        ) from error
     finally:
         for future in futures:
             future.cancel()

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from pvi.studies import (
     redraw_study,
     run_jobs,
     run_study,
+    worker_pool,
 )
 
 CALLS: list[int] = []
@@ -73,6 +75,20 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     CALLS.clear()
     run_jobs(jobs_for(1, 2, 3), journal, stream=io.StringIO())
     assert CALLS == []
+
+
+def test_a_lost_worker_is_said_and_loses_nothing_that_is_finished(tmp_path: Path) -> None:
+    journal = tmp_path / "j.jsonl"
+    run_jobs(jobs_for(1), journal, stream=io.StringIO())
+    jobs = [*jobs_for(1), Job(key="lost", function=os._exit, arguments=(1,))]
+    with (
+        worker_pool(1) as pool,
+        pytest.raises(ChildProcessError, match="same command again"),
+    ):
+        run_jobs(jobs, journal, executor=pool, stream=io.StringIO())
+    CALLS.clear()
+    assert run_jobs(jobs_for(1, 2), journal, stream=io.StringIO()).keys() == {"n=1", "n=2"}
+    assert CALLS == [2]
 
 
 def test_a_result_of_other_arguments_is_not_used(tmp_path: Path) -> None:

@@ -125,13 +125,13 @@ def _noise_table(settings: Settings, every: dict[str, Case], results: Results) -
         spread = _spread(*(results[key][name][at] for name in ("low", "median", "high")))
         rows.append(
             Row(
-                cells=(f"{sigma:g}", str(updates), spread, "–"),
+                cells=(f"{sigma:g}", str(updates), spread),
                 cost=cost(every[key], updates, settings.delta),
             )
         )
     return Table(
         title="Not in the Thesis: Fig. 4.1's setting with more noise",
-        columns=("σ", "server updates", "KL, median (10–90%)", "published ε"),
+        columns=("σ", "server updates", "KL, median (10–90%)"),
         rows=tuple(rows),
         note=_MEASURES
         + "The learning rate is 0.1/σ, so that a step's noise is the same; nothing else "
