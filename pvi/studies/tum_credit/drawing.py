@@ -93,7 +93,7 @@ def _composition() -> "Figure":
 
 def _pairs(panel: "Axes", rounds: int, colour: str) -> None:
     """The four curves of (ε, δ) after so many rounds."""
-    mu, deltas = TUM_CLIP / TUM_STD, np.geomspace(1e-6, 0.5, 25).tolist()
+    mu, deltas = TUM_CLIP / TUM_STD, np.geomspace(1e-6, 0.5, 13).tolist()
     root = rounds**0.5
     for style, label, values in (
         ("--", "Theorems 1, 2", [composed_by_tum(mu, rounds, d)[0] for d in deltas]),
