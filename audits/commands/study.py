@@ -23,6 +23,11 @@ def add(commands: Commands) -> None:
     study.add_argument("--seeds", type=int, help="how many; the study's own number by default")
     study.add_argument("--quick", action="store_true", help="a small version, to see it work")
     study.add_argument(
+        "--redraw",
+        action="store_true",
+        help="make tables and figures again from the record in OUTPUT, training nothing",
+    )
+    study.add_argument(
         "--output", type=Path, default=Path("studies"), help="a folder, default ./studies"
     )
     study.add_argument(
@@ -33,15 +38,24 @@ def add(commands: Commands) -> None:
 
 
 def _study(options: argparse.Namespace) -> int:
-    from pvi.studies import load_study, run_study, worker_pool
+    from pvi.studies import load_study, redraw_study, run_study, worker_pool
 
     study = load_study(options.name)
     if options.workers < 1:
         raise ValueError(f"`--workers` must be at least 1, got {options.workers!r}.")
+    if options.redraw and options.seeds is not None:
+        raise ValueError("`--redraw` must be without `--seeds`: a record has its own.")
     with worker_pool(options.workers) as pool:
-        record = run_study(
-            study, seeds=options.seeds, quick=options.quick, folder=options.output, executor=pool
-        )
+        if options.redraw:
+            record = redraw_study(study, quick=options.quick, folder=options.output, executor=pool)
+        else:
+            record = run_study(
+                study,
+                seeds=options.seeds,
+                quick=options.quick,
+                folder=options.output,
+                executor=pool,
+            )
     if options.json:
         print(json.dumps(record, indent=2, ensure_ascii=False))
         return 0

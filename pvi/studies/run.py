@@ -6,6 +6,7 @@ and nothing else.
 """
 
 import concurrent.futures
+import contextlib
 import importlib.metadata
 import json
 import multiprocessing
@@ -15,8 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -24,11 +24,11 @@ from pvi.studies.study import Job, Result, Results, Study, Table
 
 Settings = TypeVar("Settings")
 
-_PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy")
+_PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy", "torch")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@contextmanager
+@contextlib.contextmanager
 def worker_pool(workers: int) -> Iterator[Executor]:
     """Processes with one thread each: jobs are parallel, and threads inside them only compete."""
     before = {name: os.environ.get(name) for name in _THREADS}
@@ -73,6 +73,9 @@ def run_jobs(
       journal: Where results are kept as they come in; what is there already is used.
       executor: Where jobs run; in this process if `None`.
       stream: Where progress is shown; standard error if `None`.
+
+    Raises:
+      ChildProcessError: A worker was lost; finished jobs are in the journal.
     """
     keys = [job.key for job in jobs]
     if len(set(keys)) != len(keys):
@@ -119,8 +122,9 @@ def run_study(
     count = seeds if seeds is not None else (1 if quick else study.seeds)
     if count < 1:
         raise ValueError(f"`seeds` must be at least 1, got {count!r}.")
-    settings = study.quick if quick else study.settings
-    stem = f"{study.name}-quick" if quick else study.name
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"`folder` must be a folder, got the file {str(folder)!r}.")
+    settings, stem = _version(study, quick)
     jobs = study.jobs(settings, range(count))
     journal = folder / f"{stem}.journal.jsonl"
     results = run_jobs(jobs, journal, executor=executor, stream=stream)
@@ -130,9 +134,74 @@ def run_study(
         "command": f"dp-assay study {study.name} --seeds {count}" + (" --quick" if quick else ""),
         "seeds": list(range(count)),
         "settings": repr(settings),
-        "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "versions": _versions(),
         "python": platform.python_version(),
         "job_seconds": round(sum(entry["seconds"] for entry in _entries(journal, jobs).values())),
+    }
+    return _write(study, quick, folder, record, results)
+
+
+def redraw_study(
+    study: Study[Any],
+    *,
+    quick: bool = False,
+    folder: Path,
+    executor: Executor | None = None,
+    stream: TextIO | None = None,
+) -> dict[str, Any]:
+    """Makes tables and figures again from the results in NAME.json; what is trained stays.
+
+    A job that the record lacks is run, by the packages that made the record or not at all.
+
+    Args:
+      study: As in `run_study`.
+      quick: Whether the record is of the settings for tests.
+      folder: Where the record is.
+      executor: As in `run_jobs`.
+      stream: As in `run_jobs`.
+    """
+    settings, stem = _version(study, quick)
+    file = folder / f"{stem}.json"
+    if not file.is_file():
+        raise ValueError(f"`folder` must hold {file.name}, got {str(folder)!r}.")
+    record = json.loads(file.read_text(encoding="utf-8"))
+    if record["settings"] != repr(settings):
+        raise ValueError(f"{file.name} must be of the present settings; run the study again.")
+    jobs = study.jobs(settings, record["seeds"])
+    lacking = [job for job in jobs if job.key not in record["results"]]
+    results = dict(record["results"])
+    if lacking:
+        now = _versions()
+        if any(now.get(name) != version for name, version in record["versions"].items()):
+            raise ValueError(f"{file.name} must be of the present versions; run the study again.")
+        journal = folder / f"{stem}.journal.jsonl"
+        results |= run_jobs(lacking, journal, executor=executor, stream=stream)
+    return _write(study, quick, folder, record, {job.key: results[job.key] for job in jobs})
+
+
+def _version(study: Study[Settings], quick: bool) -> tuple[Settings, str]:
+    """Settings, and the beginning of the files' names."""
+    if quick:
+        return study.quick, f"{study.name}-quick"
+    return study.settings, study.name
+
+
+def _versions() -> dict[str, str]:
+    """Of the packages that results depend on, as far as they are installed."""
+    found = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def _write(
+    study: Study[Any], quick: bool, folder: Path, about: dict[str, Any], results: Results
+) -> dict[str, Any]:
+    """Tables and figures from the results; the record, as it is written."""
+    settings, stem = _version(study, quick)
+    record = about | {
+        "summary": study.summary,
         "tables": [_as_json(table) for table in study.tables(settings, results)],
         "figures": draw(study, settings, results, folder, stem),
         "results": results,
@@ -187,6 +256,11 @@ def _finished(
     try:
         for future in concurrent.futures.as_completed(futures):
             yield futures[future], *future.result()
+    except BrokenExecutor as error:
+        raise ChildProcessError(
+            "A worker was lost, perhaps for want of memory. What is finished is kept: give the "
+            "same command again, with fewer workers if it happens again."
+        ) from error
     finally:
         for future in futures:
             future.cancel()

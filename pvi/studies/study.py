@@ -23,6 +23,12 @@ Results: TypeAlias = Mapping[str, Result]
 Settings = TypeVar("Settings")
 
 COST_COLUMN = "certified ε [lower, upper]"
+NOISY_GRADIENTS = (
+    "Where gradients are perturbed, the lower end of ε is proved for the noisy gradients, which "
+    "accountants compose: some pair of data sets attains it; messages made of several of them may "
+    "show less. The upper end is proved for what is seen. "
+)
+"""For the notes of tables with such runs."""
 _RELATIONS = {
     dpa.NeighboringRelation.ADD_OR_REMOVE_ONE: "add/remove one",
     dpa.NeighboringRelation.REPLACE_ONE: "replace one",
@@ -35,8 +41,9 @@ class Cost:
     """The certified interval of ε(δ), with what it is about.
 
     Attributes:
-      lower: Proved; no accountant can rightly report less.
-      upper: Proved.
+      lower: Proved for the noisy values that are composed; no accountant of these can rightly
+        report less.
+      upper: Proved for the view.
       delta: δ.
       relation: Which data sets are neighbours, in words.
       sampling: How records were chosen for a step, in words.
@@ -86,19 +93,30 @@ class Cost:
     def __str__(self) -> str:
         if math.isinf(self.lower):
             return f"∞ ({self.why_infinite})"
-        upper = "∞" if math.isinf(self.upper) else f"{_up(self.upper):.4f}"
         return (
-            f"[{_down(self.lower):.4f}, {upper}] at δ = {self.delta:g}; {self.relation}; "
+            f"{interval(self.lower, self.upper, 4)} at δ = {self.delta:g}; {self.relation}; "
             f"{self.sampling}; {self.view}"
         )
 
 
-def _up(value: float) -> float:
-    return math.ceil(value * 1e4) / 1e4
+def interval(lower: float, upper: float, digits: int) -> str:
+    """An interval as text, both ends rounded outwards.
+
+    >>> interval(0.46871, 0.46872, 3)
+    '[0.468, 0.469]'
+    """
+    scale = 10**digits
+    return f"[{math.floor(lower * scale) / scale:.{digits}f}, {upper_bound(upper, digits)}]"
 
 
-def _down(value: float) -> float:
-    return math.floor(value * 1e4) / 1e4
+def upper_bound(value: float, digits: int) -> str:
+    """An upper bound as text, rounded up.
+
+    >>> upper_bound(80.1342, 1)
+    '80.2'
+    """
+    scale = 10**digits
+    return "∞" if math.isinf(value) else f"{math.ceil(value * scale) / scale:.{digits}f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,17 +159,6 @@ class Table:
     def lines(self) -> tuple[tuple[str, ...], ...]:
         """All rows as text, the cost last."""
         return tuple((*row.cells, str(row.cost)) for row in self.rows)
-
-    def __str__(self) -> str:
-        widths = [
-            max(len(cell) for cell in column)
-            for column in zip(self.headings, *self.lines, strict=True)
-        ]
-        text = [self.title]
-        for line in (self.headings, *self.lines):
-            padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            text.append("  ".join(padded).rstrip())
-        return "\n".join([*text, self.note] if self.note else text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

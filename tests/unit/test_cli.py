@@ -236,3 +236,21 @@ def test_what_cannot_be_drawn_ends_with_code_2(capsys, tmp_path, name, file, mes
 def test_an_unknown_name_ends_with_code_2(capsys, command):
     assert main([command, "no such thing"]) == 2
     assert "must be part of one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["table6"], "`name` must be one of ['thesis-linreg', "),
+        (["tum-credit", "--seeds", "0"], "`seeds` must be at least 1, got 0"),
+        (["tum-credit", "--workers", "0"], "`--workers` must be at least 1, got 0"),
+        (["tum-credit", "--redraw"], "`folder` must hold tum-credit.json"),
+        (["tum-credit", "--redraw", "--seeds", "2"], "`--redraw` must be without `--seeds`"),
+    ],
+)
+def test_a_study_that_cannot_be_run_ends_with_code_2(capsys, tmp_path, options, message):
+    assert main(["study", *options, "--output", str(tmp_path)]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+    assert not list(tmp_path.iterdir())

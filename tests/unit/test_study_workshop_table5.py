@@ -15,8 +15,8 @@ from dp_accounting.pld import PLDAccountant
 
 import pvi
 from pvi.studies import COST_COLUMN, Table, load_study, recorded, run_study
-from pvi.studies.adult_setting import divided_adult
 from pvi.studies.workshop_table5 import budget, summary, training
+from pvi.studies.workshop_table5.adult import divided_adult
 from pvi.studies.workshop_table5.settings import FULL, QUICK, TABLE_1
 
 STUDY = load_study("workshop-table5")
@@ -175,11 +175,6 @@ def test_the_record_is_of_the_present_settings_and_five_seeds(full: dict[str, An
     folder = Path(pvi.__file__).parent / "studies" / "recorded"
     assert full["figures"]
     assert all((folder / name).is_file() for name in full["figures"])
-
-
-def test_the_recorded_tables_are_those_of_the_recorded_results(full: dict[str, Any]) -> None:
-    for table, written in zip(STUDY.tables(FULL, full["results"]), full["tables"], strict=True):
-        assert [list(line) for line in table.lines] == written["rows"]
 
 
 @pytest.mark.parametrize("method", PUBLISHED_ACCURACY)

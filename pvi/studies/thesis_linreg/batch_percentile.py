@@ -4,15 +4,12 @@ Only here, to compare what it learns; `mechanisms` has no such rule, and no even
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mechanisms import clip_rows
 from pvi import StepContext
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pvi._validate import FloatArray
 
 _SMALLEST = 1e-100
 

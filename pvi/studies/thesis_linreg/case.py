@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mechanisms import AdaptiveClip, AllRecords, DPOptimisation, Sampling, clip_rows
 from pvi import State
+from pvi._validate import FloatArray
 from pvi.studies.thesis_linreg.sparse_poisson import SparsePoisson
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 # Far above what a working run has: it only keeps an improper cavity from throwing q to infinity.
 LARGEST_GRADIENT = 10.0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pvi.studies.study import Result, Results
+from pvi.studies.study import Result, Results, upper_bound
 from pvi.studies.thesis_linreg.case import BatchPercentile, Case, FixedNorm
 from pvi.studies.thesis_linreg.training import moments_epsilon
 
@@ -66,7 +66,7 @@ def _panels(cases: Mapping[str, Case], results: Results, prefix: str, title: str
             yscale="log", xlabel="certified ε (upper bound)" if by_epsilon else "server updates"
         )
         panel.set_title(title.format(group) + _price(cases, results, keys, by_epsilon), fontsize=9)
-    panels[0].set_ylabel("KL(q ‖ exact posterior), nats")
+    panels[0].set_ylabel("KL(q ‖ posterior), nats, median")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
     return figure
@@ -81,7 +81,8 @@ def _price(cases: Mapping[str, Case], results: Results, keys: list[str], by_epsi
     if by_epsilon:
         return ""
     fixed = next(key for key in keys if isinstance(cases[key].clip, FixedNorm))
-    return f"\nto ε = {results[fixed]['epsilon'][-1]:.1f} (percentiles: ∞)"
+    end = upper_bound(results[fixed]["epsilon"][-1], 1)
+    return f"\nto ε ≤ {end}, where private"
 
 
 def _curve(panel: "Axes", index: int, key: str, case: Case, result: Result) -> None:

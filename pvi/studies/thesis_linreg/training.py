@@ -7,10 +7,8 @@ share with each record; here the divisor is the public q·N and the prior is add
 
 import functools
 import math
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountants import MomentsAccountant
 from mechanisms import (
@@ -31,12 +29,11 @@ from pvi import (
     WholeShard,
     kl_to_full,
 )
+from pvi._validate import FloatArray
 from pvi.data import linear_data
 from pvi.studies.study import Result
 from pvi.studies.thesis_linreg.batch_percentile import PercentileSum
 from pvi.studies.thesis_linreg.case import BatchPercentile, Case
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 PRIOR = MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2))
 SCOPE = Scope()

@@ -7,238 +7,28 @@ of records, which is Poisson here so that the accounting holds; and factors that
 an observer does not see, or are reset, because remembering it cannot be certified.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accountants import Bounds
-from pvi._validate import FloatArray
-from pvi.studies.study import Cost, Job, Results, Row, Study, Table
-from pvi.studies.tmlr_adult.data import Division, Source
+from pvi.studies.study import Job, Results, Study
 from pvi.studies.tmlr_adult.drawing import figures_of
-from pvi.studies.tmlr_adult.grids import FIGURE_1, FIGURE_3, FIGURE_4, QUICK_FIGURES
-from pvi.studies.tmlr_adult.methods import DELTA, METHODS
-from pvi.studies.tmlr_adult.orderings import PAPER_ORDERING, Difference, Ordering, verdict
-from pvi.studies.tmlr_adult.results import METRICS, curve, standard_error
-from pvi.studies.tmlr_adult.runs import (
-    SEARCH_SEED,
-    Experiment,
-    Grid,
-    divisions_of,
-    jobs_of,
-    search_key,
-    searched,
-)
+from pvi.studies.tmlr_adult.runs import jobs_of
+from pvi.studies.tmlr_adult.settings import FULL, QUICK, Settings
+from pvi.studies.tmlr_adult.splits import split_jobs
+from pvi.studies.tmlr_adult.tables import tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DIVISIONS = (
-    Division(name="balanced", rho=0.0, kappa=0.0),
-    Division(name="unbalanced 1", rho=0.75, kappa=0.95),
-    Division(name="unbalanced 2", rho=0.7, kappa=-3.0),
-)
-"""TMLR Tables 2 and 3."""
-
-ON_PAR = {"accuracy": 1.0, "log_likelihood": 0.02}
-"""Differences up to which we call methods on par; the paper does not say what it means by that."""
-
-_NO_NUMBERS = "TMLR shows curves and publishes no numbers: none here is from the paper."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What is run.
-
-    Attributes:
-      source: The records.
-      divisions: How they fall to clients.
-      experiments: The figures.
-    """
-
-    source: Source
-    divisions: tuple[Division, ...]
-    experiments: tuple[Experiment, ...]
-
 
 def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
-    """The search's runs and the reported ones."""
-    return [
+    """The splits' counts, the search's runs and the reported ones."""
+    counts = split_jobs(settings.experiments, settings.source, settings.divisions)
+    return counts + [
         job
         for experiment in settings.experiments
         for job in jobs_of(experiment, settings.source, settings.divisions, seeds)
     ]
-
-
-def tables(settings: Settings, results: Results) -> list[Table]:
-    """One per figure, then the paper's orderings, then the search."""
-    return [
-        *(_figure_table(settings, experiment, results) for experiment in settings.experiments),
-        _ordering_table(settings, results),
-        _search_table(settings, results),
-    ]
-
-
-def _figure_table(settings: Settings, experiment: Experiment, results: Results) -> Table:
-    title = (
-        f"TMLR {experiment.figure}: {experiment.clients} clients, "
-        f"({experiment.target_epsilon:g}, {DELTA:g})-DP, "
-        + ("logistic regression" if experiment.model == "logistic" else "BNN")
-    )
-    columns = ("method", "split", "accuracy, %", "log-likelihood", "communications", "seeds", "σ")
-    if not experiment.possible:
-        return Table(title=title, columns=columns, rows=(), note="Not run: torch is not installed.")
-    rows = []
-    for grid in experiment.grids:
-        own_divisions = divisions_of(grid.method, settings.divisions)
-        for division in own_divisions:
-            found = curve(experiment, settings.divisions, division, grid.method, results)
-            cells = (
-                grid.method,
-                division.name if len(own_divisions) > 1 else "any",
-                _with_error(found.accuracy, 2),
-                _with_error(found.log_likelihood, 4),
-                f"{found.communications[-1]:.0f}",
-                str(len(found.accuracy)),
-                f"{found.noise_multiplier:.3f}",
-            )
-            rows.append(Row(cells=cells, cost=found.cost))
-    note = (
-        "Estimates after the last round, mean ± standard error over seeds; the seed decides how "
-        "records fall to clients, and the noise; the test half is the same for all. "
-        f"σ is the noise's standard deviation over C. {_NO_NUMBERS}"
-    )
-    if experiment.predicted:
-        note += f" Predicted: {experiment.predicted} records of the test half."
-    if experiment.model == "bnn":
-        note += (
-            " The committees' members all begin at one public point. That was decided after a "
-            "first run, with a point for each, had been seen on the test half, where it was worse."
-        )
-    return Table(title=title, columns=columns, rows=tuple(rows), note=note)
-
-
-def _with_error(values: FloatArray, digits: int) -> str:
-    mean, error = values[:, -1].mean(), standard_error(values)[-1]
-    text = "one seed" if math.isnan(error) else f"± {error:.{digits}f}"
-    return f"{mean:.{digits}f} {text}"
-
-
-def _ordering_table(settings: Settings, results: Results) -> Table:
-    rows = []
-    for experiment in settings.experiments:
-        methods = {grid.method for grid in experiment.grids}
-        for ordering in PAPER_ORDERING:
-            known = {ordering.first, ordering.second} <= methods
-            if experiment.possible and ordering.figure == experiment.figure and known:
-                rows += _ordering_rows(settings, experiment, ordering, results)
-    return Table(
-        title="What TMLR says of its methods, and whether it holds here",
-        columns=(
-            "figure",
-            "the paper says",
-            "where",
-            "metric",
-            *(division.name for division in settings.divisions),
-            "here",
-        ),
-        rows=tuple(rows),
-        note="First minus second, mean ± standard error of the differences paired by seed, and "
-        "that in standard errors. A statement about all splits holds if the difference is beyond "
-        "two standard errors on all, one about most (regularly) on more than half, one about "
-        "several on one; the paper's text on Fig. 1 is on its Fig. 2, other data, as well. On par "
-        f"means within {ON_PAR['accuracy']:g} points of accuracy or "
-        f"{ON_PAR['log_likelihood']:g} of log-likelihood: our margins. The cost is that of the "
-        "first-named method on the first split.",
-    )
-
-
-def _ordering_rows(
-    settings: Settings, experiment: Experiment, ordering: Ordering, results: Results
-) -> list[Row]:
-    curves = [
-        [
-            curve(experiment, settings.divisions, division, method, results)
-            for division in settings.divisions
-        ]
-        for method in (ordering.first, ordering.second)
-    ]
-    rows = []
-    for metric in METRICS:
-        found = [
-            Difference.of(first.final(metric), second.final(metric))
-            for first, second in zip(*curves, strict=True)
-        ]
-        answers = [own.agrees(ordering.relation, ON_PAR[metric]) for own in found]
-        digits = 2 if metric == "accuracy" else 4
-        cells = (
-            ordering.figure,
-            f"{ordering} ({ordering.extent})",
-            ordering.place,
-            metric.replace("_", "-"),
-            *(
-                f"{own.mean:+.{digits}f} ± {own.standard_error:.{digits}f} "
-                f"({own.in_standard_errors:+.1f} s.e.): {answer}"
-                for own, answer in zip(found, answers, strict=True)
-            ),
-            verdict(answers, ordering.extent),
-        )
-        rows.append(Row(cells=cells, cost=curves[0][0].cost))
-    return rows
-
-
-def _search_table(settings: Settings, results: Results) -> Table:
-    rows = []
-    for experiment in settings.experiments:
-        for grid in experiment.grids if experiment.possible else ():
-            scores = searched(experiment, settings.divisions, grid, results)
-            for number, (candidate, score) in enumerate(zip(grid.candidates, scores, strict=True)):
-                rows.append(
-                    Row(
-                        cells=(
-                            experiment.figure,
-                            grid.method,
-                            str(candidate).removeprefix("Tuning"),
-                            f"{score:.4f}",
-                            _mark(grid, scores, number),
-                        ),
-                        cost=_search_cost(settings, experiment, grid, number, results),
-                    )
-                )
-    return Table(
-        title="The search for hyperparameters",
-        columns=("figure", "method", "candidate", "validation log-likelihood", "used"),
-        rows=tuple(rows),
-        note=f"On seed {SEARCH_SEED}, with records of the training half that validate and do not "
-        "train; the test half was not looked at. Means over these splits: "
-        + "; ".join(
-            f"{experiment.figure}: {', '.join(experiment.search_divisions)}"
-            for experiment in settings.experiments
-        )
-        + ". The ranges come from a few runs by hand on the same records. Grids are small, and "
-        "where the best candidate is at an edge, as for the parts of local avg and virtual in "
-        "Fig. 4, more may be possible. The search's own leakage is not in any ε here, nor in the "
-        "paper's.",
-    )
-
-
-def _mark(grid: Grid, scores: Sequence[float], number: int) -> str:
-    best = max(range(len(scores)), key=scores.__getitem__)
-    if number == grid.chosen:
-        return "used, best" if number == best else "used, but not the best in this search"
-    return ""
-
-
-def _search_cost(
-    settings: Settings, experiment: Experiment, grid: Grid, number: int, results: Results
-) -> Cost:
-    division = next(own for own in settings.divisions if own.name in experiment.search_divisions)
-    if division not in divisions_of(grid.method, settings.divisions):
-        division = settings.divisions[0]
-    found = results[search_key(experiment, division, grid.method, number)]
-    own = METHODS[grid.method]
-    return Cost.from_bounds(Bounds(*found["epsilon"]), own.scope, DELTA, own.sampling)
 
 
 def figures(settings: Settings, results: Results) -> "dict[str, Figure]":
@@ -249,14 +39,8 @@ def figures(settings: Settings, results: Results) -> "dict[str, Figure]":
 STUDY = Study(
     name="tmlr-adult",
     summary="TMLR Figures 1, 3 and 4: private PVI on Adult, every method at the same certified ε.",
-    settings=Settings(
-        source=Source(), divisions=DIVISIONS, experiments=(FIGURE_1, FIGURE_3, FIGURE_4)
-    ),
-    quick=Settings(
-        source=Source(generated=1200, columns=6, validation=100),
-        divisions=DIVISIONS[:2],
-        experiments=QUICK_FIGURES,
-    ),
+    settings=FULL,
+    quick=QUICK,
     seeds=5,
     jobs=jobs,
     tables=tables,

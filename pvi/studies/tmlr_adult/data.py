@@ -11,7 +11,7 @@ from scipy.special import expit
 from pvi import LogisticRegression, MeanFieldGaussian, Model, Shard
 from pvi._validate import FloatArray
 from pvi.data import Dataset, load_adult, logistic_data
-from pvi.data.splits import holdout, split
+from pvi.data.splits import Split, holdout, split
 
 Part: TypeAlias = Literal["test", "validation"]
 _PREDICTIVE_SAMPLES = 100  # TMLR Appendix B.
@@ -25,6 +25,10 @@ class Division:
     name: str
     rho: float
     kappa: float
+
+    def of(self, data: Dataset, clients: int, rng: np.random.Generator) -> Split:
+        """Which record belongs to whom."""
+        return split(data.labels, clients, rho=self.rho, kappa=self.kappa, rng=rng)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,7 @@ def divide(
     data: Dataset, division: Division, clients: int, rng: np.random.Generator
 ) -> list[Shard]:
     """The clients' shards."""
-    found = split(data.labels, clients, rho=division.rho, kappa=division.kappa, rng=rng)
+    found = division.of(data, clients, rng)
     return [Shard.from_classes(data.features[rows], data.labels[rows]) for rows in found.clients]
 
 

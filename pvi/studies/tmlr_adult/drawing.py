@@ -63,7 +63,7 @@ def _draw(experiment: Experiment, divisions: Sequence[Division], results: Result
     model = "logistic regression" if experiment.model == "logistic" else "BNN"
     figure.suptitle(
         f"{model}, {experiment.clients} clients, certified ε ≤ {experiment.target_epsilon:g} at "
-        "δ = 1e-5 (estimates, mean ± s.e.)",
+        "δ = 1e-5\nestimates, mean ± s.e.; ▼ at the edge: a point below the panel",
         fontsize=10,
     )
     return figure
@@ -74,9 +74,18 @@ def _plot(axis: Any, method: str, own: Curve, metric: str) -> None:
     values = own.values(metric)
     mean, error = values.mean(axis=0), np.nan_to_num(standard_error(values))
     if len(mean) == 1:
-        marker = "s" if method == "BCM same" else "^"
+        # One hollow: both stay visible where they coincide.
+        marker, size, fill = ("s", 7, "none") if method == "BCM same" else ("^", 4, colour)
         axis.errorbar(
-            own.communications, mean, error, color=colour, marker=marker, ls="", label=method
+            own.communications,
+            mean,
+            error,
+            color=colour,
+            marker=marker,
+            ms=size,
+            mfc=fill,
+            ls="",
+            label=method,
         )
         return
     axis.plot(
@@ -88,10 +97,19 @@ def _plot(axis: Any, method: str, own: Curve, metric: str) -> None:
 
 
 def _limit(row: Sequence[Any], metric: str) -> None:
-    """Keeps one bad start from flattening all other curves; what is cut off is in the tables."""
-    drawn = np.concatenate([line.get_ydata() for axis in row for line in axis.get_lines()])
+    """Keeps one bad start from flattening all other curves; points below are marked at the edge."""
+    lines = [(axis, line) for axis in row for line in axis.get_lines()]
+    drawn = np.concatenate([line.get_ydata() for _, line in lines])
     lowest = max(float(drawn.min()), float(np.median(drawn)) - _SHOWN_BELOW_MEDIAN[metric])
     highest = float(drawn.max())
     room = 0.06 * (highest - lowest)
-    if room > 0.0:
-        row[0].set_ylim(lowest - room, highest + room)
+    if room <= 0.0:
+        return
+    row[0].set_ylim(lowest - room, highest + room)
+    for axis, line in lines:
+        below = line.get_ydata() < lowest - room
+        for place in line.get_xdata()[below]:
+            (mark,) = axis.plot(
+                place, lowest - room, "v", color=line.get_color(), ms=5, clip_on=False
+            )
+            mark.set_in_layout(False)

@@ -12,12 +12,14 @@ from pvi.studies.tum_credit.settings import (
     TUM_CLIP,
     TUM_DELTA,
     TUM_ITERATIONS,
+    TUM_NETWORK_ITERATIONS,
     TUM_STD,
     WAYS,
     Settings,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a")
@@ -56,35 +58,50 @@ def _composition() -> "Figure":
     """ε against δ for TUM's least and largest number of iterations."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.6, 4.4), layout="constrained")
-    panel = figure.subplots()
-    mu, deltas = TUM_CLIP / TUM_STD, np.geomspace(1e-6, 0.5, 25).tolist()
-    for colour, rounds in zip(_COLOURS, (TUM_ITERATIONS[0], TUM_ITERATIONS[-1]), strict=False):
-        root = rounds**0.5
-        for style, label, values in (
-            ("--", "Theorems 1, 2", [composed_by_tum(mu, rounds, d)[0] for d in deltas]),
-            (
-                "-.",
-                "Theorem 2, exact rounds",
-                [composed_exact_rounds(mu, rounds, d) for d in deltas],
-            ),
-            ("-", "exact, 2C", [gaussian.epsilon(2.0 * mu * root, d) for d in deltas]),
-            (":", "exact, C", [gaussian.epsilon(mu * root, d) for d in deltas]),
-        ):
-            panel.plot(deltas, values, style, color=colour, label=f"{label}, k = {rounds}")
-    panel.set(xscale="log", yscale="log", xlabel="δ", ylabel="ε")
-    panel.axvline(TUM_DELTA, color="0.5", lw=0.8)
-    panel.annotate(
-        "TUM's δ",
-        (TUM_DELTA, panel.get_ylim()[1]),
-        xytext=(4, -12),
-        textcoords="offset points",
+    figure = Figure(figsize=(6.6, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for panel, letter, iterations in zip(
+        panels, ("(a)", "(b), network"), (TUM_ITERATIONS, TUM_NETWORK_ITERATIONS), strict=True
+    ):
+        for colour, rounds in zip(_COLOURS, (iterations[0], iterations[-1]), strict=False):
+            _pairs(panel, rounds, colour)
+        panel.set(xscale="log", yscale="log", xlabel="δ")
+        panel.set_title(f"Fig. 12{letter}: k = {iterations[0]} and {iterations[-1]}", fontsize=10)
+        panel.axvline(TUM_DELTA, color="0.5", lw=0.8)
+        panel.annotate(
+            "TUM's δ ",
+            (TUM_DELTA, 0.97),
+            xycoords=panel.get_xaxis_transform(),
+            ha="right",
+            va="top",
+            fontsize=8,
+        )
+        panel.minorticks_off()
+    panels[0].set_ylabel("ε")
+    figure.suptitle(f"TUM's noise: σ = {TUM_STD:g}, C = {TUM_CLIP:g}, k iterations", fontsize=11)
+    handles, labels = panels[0].get_legend_handles_labels()
+    least = len(handles) // 2
+    figure.legend(
+        [*handles[:least], handles[-2]],
+        [*labels[:least], "orange: largest k"],
+        loc="outside lower center",
+        ncols=3,
         fontsize=8,
     )
-    panel.set_title(f"TUM Fig. 12(a): σ = {TUM_STD:g}, C = {TUM_CLIP:g}, k iterations", fontsize=11)
-    panel.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     return figure
+
+
+def _pairs(panel: "Axes", rounds: int, colour: str) -> None:
+    """The four curves of (ε, δ) after so many rounds."""
+    mu, deltas = TUM_CLIP / TUM_STD, np.geomspace(1e-6, 0.5, 13).tolist()
+    root = rounds**0.5
+    for style, label, values in (
+        ("--", "Theorems 1, 2", [composed_by_tum(mu, rounds, d)[0] for d in deltas]),
+        ("-.", "Theorem 2, exact rounds", [composed_exact_rounds(mu, rounds, d) for d in deltas]),
+        ("-", "exact, 2C", [gaussian.epsilon(2.0 * mu * root, d) for d in deltas]),
+        (":", "exact, C", [gaussian.epsilon(mu * root, d) for d in deltas]),
+    ):
+        panel.plot(deltas, values, style, color=colour, label=label)
 
 
 def _by_epsilon(settings: Settings, results: Results) -> "Figure":

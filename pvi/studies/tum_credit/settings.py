@@ -10,6 +10,8 @@ from pvi.studies.tum_credit.training import Method, Noise
 TUM_STD, TUM_CLIP = 0.5, 0.2
 # Figure 12(a): iterations of logistic regression until three AUC values are reached.
 TUM_ITERATIONS = (112, 187, 512)
+# Figure 12(b): of the neural network.
+TUM_NETWORK_ITERATIONS = (132, 314, 989)
 TUM_DELTA = 0.1
 
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import log_expit, logit
 from scipy.stats import rankdata
 
 from mechanisms import FedAvgPerturbation
 from pvi import SGD, Adam, LogisticRegression, Rule, Shard, State, federated_averaging
+from pvi._validate import FloatArray
 from pvi.data import Dataset, credit_data, holdout
 from pvi.studies.study import Result
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Optimiser: TypeAlias = Literal["GD", "Adam"]
 
 # A public guess, in place of TUM's exact counts of defaults (6.2), which would be a release.

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pvi.studies.adult_setting import shares_of_positives
 from pvi.studies.study import Job, Result, Study
+from pvi.studies.workshop_table5.adult import shares_of_positives
 from pvi.studies.workshop_table5.budget import Accountant, Batches, budget_job, cost_job
 from pvi.studies.workshop_table5.drawing import figures
 from pvi.studies.workshop_table5.settings import FULL, QUICK, TABLE_1, WorkshopSettings

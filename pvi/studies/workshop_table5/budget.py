@@ -15,8 +15,8 @@ from dp_accounting import NeighboringRelation
 from accountants import FourierAccountant, IntervalAccountant, MomentsAccountant, RenyiAccountant
 from mechanisms import DPOptimisation, FixedSize, Poisson, Sampling, Scope
 from pvi import Adagrad
-from pvi.studies.adult_setting import shares_of_positives
 from pvi.studies.study import Cost, Result
+from pvi.studies.workshop_table5.adult import shares_of_positives
 from pvi.studies.workshop_table5.settings import TABLE_1, WorkshopSettings
 
 Accountant = Literal["moments", "Rényi", "Fourier"]

@@ -1,13 +1,14 @@
-"""The figures: learning curves, accuracy by method, and budgets by accountant."""
+"""The figures: learning curves, utility against ε, accuracy by method, budgets by accountant."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pvi._validate import FloatArray
 from pvi.studies.study import Results
 from pvi.studies.workshop_table5.budget import ACCOUNTANTS
 from pvi.studies.workshop_table5.settings import PUBLISHED, WorkshopSettings, published_row
-from pvi.studies.workshop_table5.summary import runs_of
+from pvi.studies.workshop_table5.summary import runs_of, worst_cost
 from pvi.studies.workshop_table5.training import GLOBAL_VARIANTS
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def figures(settings: WorkshopSettings, results: Results) -> dict[str, "Figure"]
     """All figures by file stem."""
     return {
         **{measure: learning(settings, results, measure) for measure in _MEASURES},
+        "trade_off": trade_off(settings, results),
         "seeds": seeds(settings, results),
         "budget": budget(settings, results),
     }
@@ -50,8 +52,72 @@ def learning(settings: WorkshopSettings, results: Results, measure: str) -> "Fig
         panel.set_xlabel("communications")
     axes[0].set_ylabel(_MEASURES[measure])
     handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=min(2, len(splits)))
+    figure.legend(
+        handles,
+        names,
+        loc="outside lower center",
+        ncols=min(2, len(splits)),
+        title="mean and standard deviation of the seeds; the number of DP-PVI is ε_max",
+        title_fontsize="small",
+    )
     return figure
+
+
+def trade_off(settings: WorkshopSettings, results: Results) -> "Figure":
+    """Accuracy and log-likelihood against ε (Workshop Figs. 1, 4, 5, lower rows).
+
+    The paper has ε_max; ours are also at what they certifiably cost.
+    """
+    from matplotlib.figure import Figure
+
+    splits = settings.splits
+    figure = Figure(figsize=(2.15 * len(splits) + 0.9, 4.4), layout="constrained")
+    axes = figure.subplots(len(_MEASURES), len(splits), squeeze=False, sharex=True)
+    for row, (measure, label) in enumerate(_MEASURES.items()):
+        for panel, letter in zip(axes[row], splits, strict=True):
+            _utility(panel, settings, results, letter, measure)
+        axes[row, 0].set_ylabel(label)
+    for top, bottom, letter in zip(axes[0], axes[-1], splits, strict=True):
+        top.set_title(f"split {letter}")
+        bottom.set_xlabel("ε")
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=min(2, len(splits)), fontsize=8)
+    return figure
+
+
+def _utility(
+    panel: "Axes", settings: WorkshopSettings, results: Results, letter: str, measure: str
+) -> None:
+    """DP-PVI at the three ε_max: published, and ours at both costs of the worst client."""
+    plain = np.mean([run[measure] for run in runs_of(results, letter, "PVI")])
+    panel.axhline(plain, color="#1b7837", lw=1.2, label="PVI, no noise")
+    published = [
+        getattr(PUBLISHED[published_row("DP-PVI", target), letter], measure)
+        for target in settings.targets
+    ]
+    panel.plot(
+        settings.targets, published, "D", mfc="none", color="black", label="published, at ε_max"
+    )
+    for batches, colour, relation in (
+        ("Poisson", "#9355c0", "add/remove one"),
+        ("fixed size", "#2166ac", "replace one"),
+    ):
+        costs = [worst_cost(results, letter, target, batches) for target in settings.targets]
+        methods = [f"DP-PVI {target:g}, {batches}" for target in settings.targets]
+        runs = [runs_of(results, letter, method) for method in methods]
+        values = np.array([[run[measure] for run in own] for own in runs]).T
+        middle = np.array([(cost.lower + cost.upper) / 2.0 for cost in costs])
+        panel.errorbar(
+            middle,
+            values.mean(axis=0),
+            xerr=[(cost.upper - cost.lower) / 2.0 for cost in costs],
+            yerr=_deviation(values),
+            color=colour,
+            marker="o",
+            ms=3,
+            lw=1.0,
+            label=f"{batches} batches, at certified ε ({relation})",
+        )
 
 
 def _curve(
@@ -69,7 +135,7 @@ def _curve(
     runs = [run["trajectory"] for run in runs_of(results, letter, method)]
     where = np.array(runs[0]["communications"])
     values = np.array([run[measure] for run in runs])[:, where >= _FIRST_DRAWN]
-    mean, spread, where = values.mean(axis=0), values.std(axis=0), where[where >= _FIRST_DRAWN]
+    mean, spread, where = values.mean(axis=0), _deviation(values), where[where >= _FIRST_DRAWN]
     color, style = look
     panel.errorbar(
         where,
@@ -82,6 +148,11 @@ def _curve(
         linewidth=1.5,
         elinewidth=0.8,
     )
+
+
+def _deviation(values: FloatArray) -> FloatArray:
+    """The standard deviation between seeds, the first axis; 0 for a single one."""
+    return values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1:])
 
 
 def seeds(settings: WorkshopSettings, results: Results) -> "Figure":
@@ -138,7 +209,7 @@ def _dots(
         PUBLISHED[published, letter].accuracy,
         height,
         "D",
-        color="#d95f02",
+        color="black",
         markersize=9,
         markerfacecolor="none",
         label="published mean (Workshop, Table 5)",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pvi.studies.adult_setting import AdultSetting
+from pvi.studies.workshop_table5.adult import AdultSetting
 
 
 class Kind(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 import pvi
-from pvi.studies.adult_setting import AdultClients, divided_adult
 from pvi.studies.study import Result
+from pvi.studies.workshop_table5.adult import AdultClients, divided_adult
 from pvi.studies.workshop_table5.budget import (
     Accountant,
     Batches,
