@@ -204,7 +204,15 @@ def still(memory, damping=1.0):
 
 # Each row changes an input so that the statement becomes true, or false: the verdict must follow.
 ALTERED = [
-    ("workshop-delta", workshop_data, "TABLE_1", {"A": (0, 0, 100, 1e-4, 900, 1e-4)}, "HOLDS"),
+    ("workshop-delta", workshop_data, "TABLE_1", {"A": (0, 0, 390, 1e-2, 390, 1e-3)}, "REFUTED"),
+    (
+        "workshop-table-1-shares",
+        workshop_data,
+        "POSITIVE",
+        workshop_data.POSITIVE | {"B": ("1.2", "25")},
+        "REFUTED",
+    ),
+    ("workshop-moments-tight", _costs, "poisson", lambda *a: Bounds(1.0, 1.0), "HOLDS"),
     ("workshop-budget-fixed-size", _costs, "fixed_size", lambda *a: Bounds(0.5, 0.9), "HOLDS"),
     ("workshop-budget-poisson", _costs, "poisson", lambda *a: Bounds(2.0, 2.0), "REFUTED"),
     ("workshop-table-1", workshop_data, "ADULT_RECORDS", 48_900, "REFUTED"),
