@@ -149,7 +149,7 @@ def pvi_accuracy() -> Finding:
     slow=True,
 )
 def global_vi_unequal() -> Finding:
-    """Global VI on split C under five ways to choose the next records and to keep Adagrad's state."""
+    """Global VI on split C under five ways to choose records and to keep Adagrad's state."""
     study = _study("C")
     ours = {
         "records": study.pooled(pvi.RecordSampling(batch_size=100)),

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from mechanism_tools import gaussian_epsilon
-from scipy import stats
+from scipy import integrate, optimize, stats
 
 from accountants import Bounds
 from audits.claims import (
@@ -26,6 +26,7 @@ from audits.claims import (
     Verdict,
     _costs,
     _logistic,
+    _two_optima,
     as_json,
     run_claims,
     thesis_accounting,
@@ -224,7 +225,10 @@ ALTERED = [
     ("thesis-moments-accountant", _costs, "poisson", lambda *a: Bounds(1e3, 1e3), "REFUTED"),
     ("thesis-realised-batch", thesis_dp_sgd, "realised_batch_epsilon", lambda *a: 0.1, "HOLDS"),
     ("thesis-percentile-clipping", thesis_dp_sgd, "percentile_epsilon", lambda *a: 1, "HOLDS"),
-    ("thesis-algorithm-3-cost", thesis_noise_splitting, "CLIENTS", (1,), "HOLDS"),
+    ("thesis-algorithm-3-cost", thesis_noise_splitting, "CLIENTS", (1,), "REFUTED"),
+    ("thesis-minibatch-steps", thesis_accounting, "DELTA", 1e-40, "REFUTED"),
+    ("thesis-tail-bound", thesis_accounting.gaussian, "delta", lambda *a: 0.0, "HOLDS"),
+    ("thesis-theorem-2-1-1-optimum", _two_optima, "OUTLIERS", 0.9, "HOLDS"),
     ("thesis-fig-3-3", thesis_noise_splitting, "multiplier", lambda *a: 0.7, "REFUTED"),
     (
         "thesis-post-processing",
@@ -505,6 +509,49 @@ def test_the_small_logistic_model_against_the_engine():
     assert engine(best) == pytest.approx(_logistic.elbo(best, signed), abs=1e-9)
     for shift in ([1e-2, 0.0], [-1e-2, 0.0], [0.0, 1e-2], [0.0, -1e-2]):
         assert engine(best + np.array(shift)) < engine(best)
+
+
+def test_the_model_with_two_optima_against_quadrature():
+    """The expectation by adaptive quadrature; local and global optima by a search of their own."""
+
+    def log_likelihood(theta):
+        return math.log(0.1 + 0.9 * math.exp(-2.0 * theta**2))
+
+    def expected(mean, variance):
+        normal = stats.norm(mean, math.sqrt(variance))
+        points = [mean + k * math.sqrt(variance) for k in range(-8, 9)] + [-2.0, 0.0, 2.0]
+        return integrate.quad(
+            lambda t: log_likelihood(t) * normal.pdf(t),
+            min(points),
+            max(points),
+            points=sorted(points)[1:-1],
+            limit=400,
+        )[0]
+
+    for mean, variance in ((0.0, 0.2), (0.0, 11.0), (3.0, 5.0)):
+        # Beyond eight standard deviations 1e-15 of the mass is left, at −2.3 each.
+        assert _two_optima.expected(mean, variance) == pytest.approx(
+            expected(mean, variance), abs=1e-8
+        )
+    found = _two_optima.between()
+    cavity = 0.01 + found.factor
+
+    def bound(clients, precision):
+        def negative(parameters):
+            mean, log_variance = parameters
+            variance = math.exp(log_variance)
+            square = mean**2 + variance
+            data = clients * _two_optima.expected(mean, variance)
+            return -(data + 0.5 * log_variance - 0.5 * precision * square)
+
+        return negative
+
+    own = [0.0, math.log(found.variance)]
+    for start in ([0.0, 0.0], [2.0, -2.0], [5.0, 3.0], [0.5, -1.0]):
+        local = optimize.minimize(bound(1, cavity), start, method="Nelder-Mead")
+        assert local.fun >= bound(1, cavity)(own) - 1e-9
+    best = optimize.minimize(bound(2, 0.01), [0.0, -1.0], method="Nelder-Mead")
+    assert bound(2, 0.01)(own) - best.fun == pytest.approx(found.global_excess, abs=2e-3)
 
 
 def test_hidden_noise_evidence_respects_a_true_claim():
