@@ -30,8 +30,8 @@ CLIENTS = (2, 5, 10, 100)
     id="thesis-algorithm-3-cost",
     paper="Thesis",
     place="section 3.3, after eq. 3.7, on Algorithm 3, line 12",
-    statement="Algorithm 3 accounts for its noise wrongly: with σC/√M per client the cost grows with "
-    "M, and the account does not.",
+    statement="Algorithm 3 accounts for its noise wrongly: with σC/√M per client the cost grows "
+    "with M, and the account does not.",
 )
 def algorithm_3_cost() -> Finding:
     """The exact ε of one message, σ = 1, δ = 1e-4, against the cost accounted for."""

@@ -136,8 +136,8 @@ def theorem_2_1_1_sum() -> Finding:
     id="thesis-theorem-2-1-1-optimum",
     paper="Thesis",
     place="Theorem 2.1.1, part 2, eq. 2.12 (Workshop 2.1)",
-    statement="A q that maximises all local free energies maximises the global one: fixed points of "
-    "PVI are solutions of global variational inference.",
+    statement="A q that maximises all local free energies maximises the global one: fixed points "
+    "of PVI are solutions of global variational inference.",
 )
 def theorem_2_1_1_optimum() -> Finding:
     """PVI against the closed form in the linear model, and a free energy with two maxima."""
