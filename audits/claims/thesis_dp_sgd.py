@@ -9,20 +9,22 @@ from accountants import Bounds, gaussian
 from audits.claims import _costs
 from audits.claims.ledger import Finding, claim, decide_against
 from audits.claims.numbers import certified, stated
+from audits.wording import down
 
 DELTA = 1e-4
 
 
 def realised_batch_epsilon(dimension: int, delta: float) -> float:
-    """A lower bound of ε for Algorithm 2's line 8 with q = 1: two records against one, all zero.
+    """A lower bound of ε for Algorithm 2's line 8 with q = 1: one record against two, all zero.
 
-    The output is N(0, (σC/n)²·I) with n = 2 or 1. For the event ‖out‖ ≤ r the two probabilities
+    The output is N(0, (σC/n)²·I) with n = 1 or 2. For the event ‖out‖ > r the two probabilities
     are those of χ², and ε ≥ log((P − δ)/Q) for every r. With r in units of σC, σ drops out.
     """
-    square = np.linspace(0.05, 3.0, 400) * dimension
-    p, q = stats.chi2.cdf(4.0 * square, dimension), stats.chi2.cdf(square, dimension)
-    usable = (p > delta) & (q > 1e-280)
-    return float(np.log((p[usable] - delta) / q[usable]).max())
+    square = np.linspace(0.01, 6.0, 2000) * max(dimension, 10)
+    p = stats.chi2.sf(square, dimension)
+    usable = p > delta
+    log_q = stats.chi2.logsf(4.0 * square[usable], dimension)
+    return float((np.log(p[usable] - delta) - log_q).max())
 
 
 @claim(
@@ -34,7 +36,7 @@ def realised_batch_epsilon(dimension: int, delta: float) -> float:
 )
 def realised_batch() -> Finding:
     """A pair of data sets whose gradients are all zero, so that only the divisor tells."""
-    noise, dimension = 5.0, 100
+    noise, dimension = 1.0, 4
     claimed = _costs.moments_epsilon(noise, 1.0, 1, DELTA)
     actual = realised_batch_epsilon(dimension, DELTA)
     return decide_against(
@@ -45,10 +47,10 @@ def realised_batch() -> Finding:
         argument="L_t is the Thesis's name for the sample that was drawn, L for its nominal size; "
         "line 8 divides by L_t. Take q = 1, as section 4.2.2 does, and data sets of two and of one "
         "record (eq. 2.25–2.26 compare data sets that differ by a record), all gradients zero. The "
-        "outputs are N(0, (σC/2)²I) and N(0, (σC)²I): in 100 dimensions their norms hardly "
-        "overlap, for every σ. The noise itself tells how many records there are. The densities' "
-        f"ratio is at most 2^d: in the four dimensions of the Thesis's model that is ε ≤ "
-        f"{4.0 * math.log(2.0):.2f} in one step, and it grows with d without bound.",
+        "outputs are N(0, (σC/2)²I) and N(0, (σC)²I), for every σ: the noise itself tells how many "
+        "records there are. A large output is not rare under the one and next to impossible under "
+        "the other. σ = 1 and two means with two log-variances are the Thesis's own setting; with "
+        f"more parameters it is worse (d = 100: ε ≥ {down(realised_batch_epsilon(100, DELTA), 4)}).",
         numbers=[
             stated("ε of one step", 0.0, claimed),
             certified("ε of one step", Bounds(actual, math.inf)),
