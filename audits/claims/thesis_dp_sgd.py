@@ -43,14 +43,16 @@ def realised_batch() -> Finding:
         stated=actual <= claimed,
         reading="the divisor is the public constant L, as in Abadi et al. 2016",
         under_reading=gaussian.epsilon(1.0 / noise, DELTA) <= claimed,
-        figure=f"one step, σ = {noise:g}, d = {dimension}: ε ≥ {actual:.2f} against {claimed:.2f}",
+        figure=f"one step, σ = {noise:g}, d = {dimension}: ε ≥ {down(actual, 4)} against "
+        f"{claimed:.2f}",
         argument="L_t is the Thesis's name for the sample that was drawn, L for its nominal size; "
         "line 8 divides by L_t. Take q = 1, as section 4.2.2 does, and data sets of two and of one "
         "record (eq. 2.25–2.26 compare data sets that differ by a record), all gradients zero. The "
         "outputs are N(0, (σC/2)²I) and N(0, (σC)²I), for every σ: the noise itself tells how many "
         "records there are. A large output is not rare under the one and next to impossible under "
         "the other. σ = 1 and two means with two log-variances are the Thesis's own setting; with "
-        f"more parameters it is worse (d = 100: ε ≥ {down(realised_batch_epsilon(100, DELTA), 4)}).",
+        "more parameters it is worse (d = 100: ε ≥ "
+        f"{down(realised_batch_epsilon(100, DELTA), 4)}).",
         numbers=[
             stated("ε of one step", 0.0, claimed),
             certified("ε of one step", Bounds(actual, math.inf)),
@@ -101,9 +103,9 @@ def percentile() -> Finding:
         reading="C is fixed beforehand, or follows a private quantile that is paid for (Andrew et "
         "al. 2021)",
         under_reading=claimed <= _costs.moments_epsilon(1.0, 1.0, 1, DELTA),
-        figure=f"ε ≥ {actual:.2f} against {claimed:.2f} ({replaced:.2f} for 2C) at σ = 1, d = 4; "
-        f"halving the small norm adds {halved - actual:.2f}; random directions: ε ≥ "
-        f"{scattered:.2f}",
+        figure=f"ε ≥ {down(actual, 4)} against {claimed:.2f} ({replaced:.2f} for 2C) at σ = 1, "
+        f"d = 4; halving the small norm adds {halved - actual:.2f}; random directions: ε ≥ "
+        f"{down(scattered, 4)}",
         argument="Take q = 1, one of the Thesis's settings. Of 1001 gradients let 501 have norm "
         "1e-6 and 500 norm 1, in opposite pairs that cancel once clipped: the median is 1e-6, so "
         "C = 1e-6, and the noisy sum lies within a few 1e-6 of 0. Replace one small gradient by "

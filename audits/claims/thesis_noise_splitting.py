@@ -19,6 +19,7 @@ from audits.claims._data_sets import (
 from audits.claims._hidden_noise import hidden_noise_epsilon, last_sum_epsilon
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.claims.numbers import certified, computed, measured, stated
+from audits.wording import down
 from mechanisms import AGGREGATE, MESSAGES, SERVER, NoiseSplitting, ParameterPerturbation
 from pvi import ExactSolver, MeanFieldGaussian
 
@@ -129,10 +130,10 @@ def post_processing() -> Finding:
         "nothing more",
         with_condition=all(value > claimed for value in leaks.values()),
         without=not clean,
-        figure=f"sums, σ = 5, T = 10, α = 1, δ = 1e-5: ε ≥ {leaks[10]:.2f} (M=10), "
-        f"{leaks[100]:.2f} (M=100) at 99% confidence against {claimed:.2f}; of the last sum alone "
-        f"about {last[10]:.1f} and {last[100]:.1f}; unclipped, two rounds' noise is {ratio:.3f} of "
-        "one round's",
+        figure=f"sums, σ = 5, T = 10, α = 1, δ = 1e-5: ε ≥ {down(leaks[10], 3)} (M=10), "
+        f"{down(leaks[100], 3)} (M=100) at 99% confidence against {claimed:.2f}; of the last sum "
+        f"alone about {last[10]:.1f} and {last[100]:.1f}; unclipped, two rounds' noise is "
+        f"{ratio:.3f} of one round's",
         argument="Unclipped and with α = 1, a client's update takes back its last noise: after "
         "round i the sums add up to signal plus the noise of round i alone, as T plain Gaussian "
         "releases would. Under clipping one client adds C in every round or nothing, while the "

@@ -6,6 +6,7 @@ from audits.claims import _costs
 from audits.claims._record_level import DELTA, record_scope
 from audits.claims.ledger import Finding, claim, decide, decide_against
 from audits.claims.numbers import certified, stated
+from audits.wording import down, up
 from mechanisms import (
     DPOptimisation,
     FixedSize,
@@ -70,8 +71,9 @@ def fixed_size() -> Finding:
         stated=actual.lower <= pair.upper,
         reading="batches are Poisson samples, for which two explicit data sets attain that pair",
         under_reading=pair.upper - pair.lower < 1e-3,
-        figure=f"the pair gives {pair.upper:.4f}; fixed size costs at least {actual.lower:.4f} and "
-        f"at most {actual.upper:.4f}; the pair for one record more or less gives {other.upper:.4f}",
+        figure=f"the pair gives {pair.upper:.4f}; fixed size costs at least "
+        f"{down(actual.lower, 6)} and at most {up(actual.upper, 6)}; the pair for one record more "
+        f"or less gives {other.upper:.4f}",
         argument="The accountant's function for substitution composes the pair (1−q)N(0) + qN(±1) "
         "from q and σ; its documentation says that batches are Poisson samples, Appendix A that "
         "they are drawn without replacement. Let all other gradients be −C·u. In a batch of fixed "
@@ -105,8 +107,8 @@ def amplification() -> Finding:
     apart = all(a.lower > b.upper for a, b in itertools.pairwise(fixed))
     return decide(
         falls and apart,
-        figure=f"Poisson {[round(b.upper, 3) for b in sampled]}; fixed size at least "
-        f"{[round(b.lower, 3) for b in fixed]}",
+        figure=f"Poisson at most {', '.join(up(b.upper, 4) for b in sampled)}; fixed size at "
+        f"least {', '.join(down(b.lower, 4) for b in fixed)}",
         argument="q = b/n falls. For fixed sizes the certified intervals do not even overlap.",
         numbers=[
             certified(f"ε, n = {n}, {kind}", bounds)

@@ -12,6 +12,7 @@ from audits.claims._hidden_noise import hidden_noise_epsilon
 from audits.claims._record_level import DELTA, multiplier, record_scope
 from audits.claims.ledger import Finding, claim, decide, decide_if
 from audits.claims.numbers import certified, computed, measured, stated
+from audits.wording import down
 from mechanisms import (
     AGGREGATE,
     MESSAGES,
@@ -136,7 +137,7 @@ def shares_over_rounds() -> Finding:
         with_condition=sound,
         without=evidence <= claimed,
         figure=f"claimed ε = {claimed:.3f}; factors that remember, M = 100, σ = 5, ten rounds: "
-        f"ε ≥ {evidence:.3f} at 99% confidence",
+        f"ε ≥ {down(evidence, 4)} at 99% confidence",
         argument="If t_m is updated by the message that was sent, the next local update takes the "
         "own noise share back. Under clipping the sums then show a record that pushes by ±C in "
         "every round, while the noise of other clients cancels between rounds: the noise that hid "

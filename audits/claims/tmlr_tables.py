@@ -9,6 +9,7 @@ from accountants import Bounds, gaussian
 from audits.claims._record_level import DELTA
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if, untestable
 from audits.claims.numbers import certified, computed, measured, stated
+from audits.wording import down
 from pvi.data import balance, split
 from pvi.studies import recorded
 
@@ -239,7 +240,7 @@ def hyperparameters() -> Finding:
         condition="the search is left out of the account, as section 4 says that it is",
         with_condition=single <= 1.0 + 1e-6,
         without=best <= 1.0 + 1e-6,
-        figure=f"one run ε = {single:.3f}; the best of {runs} at least {best:.4f}, all {runs} "
+        figure=f"one run ε = {single:.3f}; the best of {runs} at least {down(best, 4)}, all {runs} "
         f"released {all_runs:.3f}",
         argument="Take runs that are Gaussian mechanisms with exactly that cost, and let the score "
         "be the value that is released. That the largest of ten stays below t has the probability "

@@ -10,6 +10,7 @@ from accountants import Bounds, classical
 from audits.claims import _costs
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.claims.numbers import certified, computed, stated
+from audits.wording import down, interval, up
 from mechanisms import AGGREGATE, MESSAGES, DPOptimisation, Poisson, Scope, colluding, project
 from pvi import Adagrad
 
@@ -35,8 +36,8 @@ def budget_poisson() -> Finding:
         "differ by one record more or less",
         with_condition=all(b.upper <= t for b, t in zip(sampled, BUDGETS, strict=True)),
         without=all(b.upper <= t for b, t in zip(fixed, BUDGETS, strict=True)),
-        figure=f"steps {steps}; ε ≤ {[round(b.upper, 4) for b in sampled]} Poisson; "
-        f"ε ≥ {[round(b.lower, 4) for b in fixed]} fixed size",
+        figure=f"steps {steps}; ε ≤ {', '.join(up(b.upper, 5) for b in sampled)} Poisson; "
+        f"ε ≥ {', '.join(down(b.lower, 5) for b in fixed)} fixed size",
         argument="The moments accountant bounds the subsampled Gaussian of Abadi et al., whose "
         "batches are Poisson samples; there its bound has room to spare. Algorithm 1 draws "
         "minibatches of size L, which is another mechanism (workshop-budget-fixed-size).",
@@ -69,9 +70,9 @@ def budget_fixed_size() -> Finding:
         stated=bounds.lower <= 1.0,
         reading="Poisson sampling and one record more or less",
         under_reading=_costs.poisson(NOISE, RATE, steps, 1e-4).upper <= 1.0,
-        figure=f"ε in [{bounds.lower:.4f}, {bounds.upper:.4f}] at {steps} steps, "
-        f"≥ {earlier.lower:.4f} at 3050; one record more, batches of {batch} from {records}: "
-        f"≥ {added.lower:.4f}",
+        figure=f"ε in {interval(bounds, 5)} at {steps} steps, "
+        f"≥ {down(earlier.lower, 5)} at 3050; one record more, batches of {batch} from {records}: "
+        f"≥ {down(added.lower, 5)}",
         argument="Let every other record's clipped gradient be −C·u for a unit vector u, and the "
         "one record's +C·u or −C·u. A batch that holds it moves the sum by 2C, with probability "
         "q in each step: along u the two outputs are N(0, 1) and (1−q)N(0, 1) + qN(2/σ, 1), in "
