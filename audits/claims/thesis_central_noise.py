@@ -149,31 +149,46 @@ def _add_or_remove_is_answered() -> bool:
     statement="Resets are unlikely to work well for inhomogeneous data.",
 )
 def resets_inhomogeneous() -> Finding:
-    """Where three clients with natural means 12, 0, 0 end without noise, C = 1."""
-    shards = [shard([1e-3], [y]) for y in (12e3, 0.0, 0.0)]
-    limits = {}
-    memories: tuple[Literal["forgets", "resets"], ...] = ("forgets", "resets")
-    for memory in memories:
-        run = CentralNoise(
-            clip_norm=1.0, noise_multiplier=1.0, noise=NoNoise(), memory=memory
-        ).build(
-            model=MODEL,
-            data=shards,
-            solver=ExactSolver(),
-            prior=PRIOR,
-            rng=np.random.default_rng(0),
-        )
-        run.run(40)
-        limits[memory] = float(run.posterior.natural_mean[0])
+    """Where three clients with natural means 12, 0, 0 or 4, 4, 4 end without noise, C = 1."""
+    unlike, alike = (12.0, 0.0, 0.0), (4.0, 4.0, 4.0)
+    limits = {
+        "without": _limit(unlike, "forgets"),
+        "with": _limit(unlike, "resets"),
+        "alike": _limit(alike, "resets"),
+        "unclipped": _limit(unlike, "resets", clip_norm=100.0),
+    }
+    answer = sum(unlike)
     return decide(
-        abs(limits["forgets"] - 12.0) < 0.01 and abs(limits["resets"] - 12.0) > 1.0,
-        figure=f"λ ends at {limits['forgets']:.3f} without and {limits['resets']:.3f} with resets; "
-        "the answer is 12",
+        all(abs(limits[kind] - answer) < 0.01 for kind in ("without", "alike", "unclipped"))
+        and abs(limits["with"] - answer) > 1.0,
+        figure=f"λ ends at {limits['without']:.3f} without and {limits['with']:.3f} with resets; "
+        f"clients alike: {limits['alike']:.3f} with resets; unlike, but not clipped: "
+        f"{limits['unclipped']:.3f}; the answer is {answer:g}",
         argument="A reset shares s = λ − prior out as s/3. The first client pulls by 1 (clipped), "
-        "the others push back by s/3 each, and all stops at s = 3/2. The bias needs clipping.",
+        "the others push back by s/3 each, and all stops at s = 3/2. If all pull alike, each is "
+        "content with a third. The bias needs clipping, which Algorithm 4 does.",
         numbers=[
-            computed("the answer", 12.0),
-            computed("where λ ends without resets", limits["forgets"]),
-            computed("where λ ends with resets", limits["resets"]),
+            stated("where λ ends, clients alike", answer),
+            computed("where λ ends, clients alike", limits["alike"]),
+            computed("where λ ends without resets", limits["without"]),
+            computed("where λ ends with resets", limits["with"]),
+            computed("where λ ends with resets, not clipped", limits["unclipped"]),
         ],
     )
+
+
+def _limit(
+    means: tuple[float, ...], memory: Literal["forgets", "resets"], clip_norm: float = 1.0
+) -> float:
+    """The natural mean after 40 rounds, of clients with these natural means."""
+    run = CentralNoise(
+        clip_norm=clip_norm, noise_multiplier=1.0, noise=NoNoise(), memory=memory
+    ).build(
+        model=MODEL,
+        data=[shard([1e-3], [1e3 * mean]) for mean in means],
+        solver=ExactSolver(),
+        prior=PRIOR,
+        rng=np.random.default_rng(0),
+    )
+    run.run(40)
+    return float(run.posterior.natural_mean[0])

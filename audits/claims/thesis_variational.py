@@ -6,6 +6,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from audits.claims import _two_optima
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.claims.numbers import computed, measured, stated
 from pvi import (
@@ -116,15 +117,14 @@ def theorem_2_1_1_sum() -> Finding:
     log_constant = q.log_partition() - PRIOR.log_partition()
     gap = float(np.abs(local - whole).min())
     rest = float(np.abs(local + log_constant - whole).max())
-    return decide_if(
-        condition="q = p·Π t_m holds with its normalising constant, i.e. the factors carry 1/Z; "
-        "section 4.1.2 does not keep track of it (TMLR A.3 has the term −log Z)",
-        with_condition=rest < 1e-8,
-        without=gap < 1e-8,
-        figure=f"difference at least {gap:.2f} without the constant, at most {rest:.1g} with it",
-        argument="With q = p·Π t_m/Z, Σ F_m = E_q[log p(D|θ) − log Π t_m] = F − log Z.",
+    return decide(
+        rest < 1e-8,
+        otherwise="no known reading",
+        figure=f"difference at most {rest:.1g}; at least {gap:.2f} if the constant is left out",
+        argument="The premise q = p·Π t_m makes the factors carry the normalising constant, and "
+        "then Σ F_m = E_q[log p(D|θ) − log Π t_m] = F. Section 4.1.2 does not keep track of it; "
+        "with factors that lack it Σ F_m = F − log Z, as TMLR A.3 has it.",
         numbers=[
-            stated("difference of both sides, 1/Z left out", 0.0),
             computed("difference of both sides, 1/Z left out", gap, math.inf),
             stated("difference of both sides, 1/Z kept", 0.0),
             computed("difference of both sides, 1/Z kept", 0.0, rest),
@@ -135,25 +135,35 @@ def theorem_2_1_1_sum() -> Finding:
 @claim(
     id="thesis-theorem-2-1-1-optimum",
     paper="Thesis",
-    place="Theorem 2.1.1, part 2 (Workshop 2.1)",
-    statement="A fixed point of PVI is a solution of global variational inference.",
+    place="Theorem 2.1.1, part 2, eq. 2.12 (Workshop 2.1)",
+    statement="A q that maximises all local free energies maximises the global one: fixed points "
+    "of PVI are solutions of global variational inference.",
 )
 def theorem_2_1_1_optimum() -> Finding:
-    """The PVI result against the minimiser of KL(q ‖ posterior) in closed form."""
+    """PVI against the closed form in the linear model, and a free energy with two maxima."""
     shard = _data()
     q = _fit(shard, "optimum").server.posterior
     mean, covariance = MODEL.posterior_moments(PRIOR, shard)
     precision = np.diagonal(np.linalg.inv(covariance), axis1=-2, axis2=-1)
     best = MeanFieldGaussian.from_mean_variance(mean, 1.0 / precision)
     distance = float(q.kl(best).max())
-    return decide(
-        distance < 1e-10,
-        figure=f"largest KL over {REPETITIONS} data sets {distance:.1g}",
+    found = _two_optima.between()
+    return decide_if(
+        condition="the global free energy has one stationary point, as for log-concave likelihoods "
+        "(all models of the Thesis and the Workshop); in general a fixed point is stationary, and "
+        "no more",
+        with_condition=distance < 1e-10 and abs(found.gradient) < 1e-12,
+        without=found.global_excess < 1e-9,
+        figure=f"linear model: largest KL over {REPETITIONS} data sets {distance:.1g}; model with "
+        f"outliers: q* is best locally (by {-found.local_excess:.1g} on the grid) and lower by "
+        f"{found.global_excess:.3f} globally",
         argument="The mean-field optimum of a Gaussian posterior has its mean and the diagonal of "
-        "its precision.",
+        "its precision, and PVI finds it. " + _two_optima.argument(found),
         numbers=[
-            stated("largest KL to the optimum", 0.0),
-            computed("largest KL to the optimum", distance),
+            stated("largest KL to the optimum, linear model", 0.0),
+            computed("largest KL to the optimum, linear model", distance),
+            stated("how far q* is below the best q, outliers", 0.0),
+            computed("how far q* is below the best q, outliers", found.global_excess),
         ],
     )
 

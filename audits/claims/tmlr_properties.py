@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from audits.claims import _logistic
+from audits.claims import _logistic, _two_optima
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.claims.numbers import computed, stated
 
@@ -142,8 +142,9 @@ def local_averaging_optimum() -> Finding:
     twice = _logistic.optimum(_logistic.PRIOR, np.concatenate([FIRST, FIRST]))
     premise = float(np.abs(_logistic.PRIOR + alike - twice).max())
     return decide_if(
-        condition="every shard alone has that optimum, which is the premise of Property A.3 (or "
-        "the model is conjugate, Theorem 7)",
+        condition="every shard alone has that optimum, which is the premise of Property A.3, and "
+        "the global bound has no other stationary point (tmlr-property-a3-optimum); or the model "
+        "is conjugate (Theorem 7)",
         with_condition=premise < 1e-9,
         without=lost < 1e-9,
         figure=f"mean {fixed[0] / fixed[1]:.4f} against {best[0] / best[1]:.4f}; the global bound "
@@ -157,6 +158,36 @@ def local_averaging_optimum() -> Finding:
             computed("mean at the optimum", fixed[0] / fixed[1]),
             stated("loss of the global bound", 0.0),
             computed("loss of the global bound", lost),
+        ],
+    )
+
+
+@claim(
+    id="tmlr-property-a3-optimum",
+    paper="TMLR",
+    place="Property A.3, part 2, eq. A.7–A.8",
+    statement="If q* maximises each shard's local ELBO, it maximises the global ELBO.",
+)
+def property_a3_optimum() -> Finding:
+    """The global ELBO at a common maximum of two clients' local ELBOs, one shard each."""
+    found = _two_optima.between()
+    return decide_against(
+        stated=found.local_excess > 0.0 or found.global_excess < 1e-9,
+        reading="q* is a stationary point of the global ELBO; it is the maximum with one client, "
+        "or where there is only one stationary point (log-concave likelihoods)",
+        under_reading=abs(found.gradient) < 1e-12 and found.identity < 1e-9,
+        figure=f"q* = N(0, {found.variance:.4f}) exceeds all q of a grid locally, is lower by "
+        f"{found.global_excess:.3f} than N(0, {found.best_variance:.3f}) globally, and has the "
+        f"second derivative {found.curvature:.5f} in the variance there, the gradient "
+        f"{abs(found.gradient):.0e}",
+        argument=_two_optima.argument(found)
+        + " Eq. A.8 leaves that term out: the proof's first part is an identity at q* alone, and "
+        "may be differentiated once (A.7) but not twice.",
+        numbers=[
+            stated("how far q* is below the best q", 0.0),
+            computed("how far q* is below the best q", found.global_excess),
+            stated("second derivative in the variance", -math.inf, 0.0),
+            computed("second derivative in the variance", found.curvature),
         ],
     )
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from audits.claims.ledger import Finding, claim, decide, decide_against
+from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.claims.numbers import computed, stated
 from pvi.data import split
 
@@ -15,6 +15,8 @@ TABLE_1 = {
     "C": (0.7, -3.0, 1172, 1e-4, 6642, 1e-4),
     "D": (0.6, -1.5, 1562, 1e-4, 6251, 1e-4),
 }
+# The same table: positive records in per cent, small and large clients, as printed.
+POSITIVE = {"A": ("24", "24"), "B": ("1.3", "25"), "C": ("96", "11"), "D": ("60", "15")}
 ADULT_RECORDS = 48_842
 ADULT_POSITIVE = 11_687
 
@@ -23,10 +25,11 @@ ADULT_POSITIVE = 11_687
     id="workshop-delta",
     paper="Workshop",
     place="section 3, Method; Table 1",
-    statement="Each client's δ is an order of magnitude below one over its number of records.",
+    statement="Each client's δ is an order of magnitude below its number of records (below one "
+    "over that number, as it must mean).",
 )
 def delta_choice() -> Finding:
-    """δ·N over the clients of Table 1, which would have to be at most 0.1."""
+    """δ·N over the clients of Table 1, against 0.1 and against the next power of ten below 1/N."""
     pairs = [
         (size, delta)
         for _, _, small, small_delta, large, large_delta in TABLE_1.values()
@@ -36,18 +39,20 @@ def delta_choice() -> Finding:
     next_power = all(
         math.isclose(delta, 10.0 ** -math.ceil(math.log10(size))) for size, delta in pairs
     )
-    return decide_against(
-        stated=max(products) <= 0.1,
-        reading="δ is the largest power of ten below 1/N",
-        under_reading=next_power,
+    return decide_if(
+        condition="an order of magnitude means the next power of ten: δ is the largest one below "
+        "1/N, not a tenth of 1/N",
+        with_condition=next_power,
+        without=max(products) <= 0.1,
         figure=f"δ·N from {min(products):.3f} to {max(products):.3f}",
         argument="The paper compares δ with the number of records itself; only one over it can be "
-        "meant. An order of magnitude below 1/N is δ·N ≤ 0.1, and no client of Table 1 has that. "
-        "All have the next power of ten below 1/N, which can be nearly 1/N itself.",
+        "meant. A tenth of 1/N would be δ·N ≤ 0.1, and no client of Table 1 has that. All have the "
+        "next power of ten below 1/N, which is what the code that the paper points to computes, "
+        "and which can be nearly 1/N itself.",
         numbers=[
-            stated("smallest δ·N", 0.0, 0.1),
+            stated("smallest δ·N", 0.1, 1.0),
             computed("smallest δ·N", min(products)),
-            stated("largest δ·N", 0.0, 0.1),
+            stated("largest δ·N", 0.1, 1.0),
             computed("largest δ·N", max(products)),
         ],
     )
@@ -97,6 +102,39 @@ def table_1() -> Finding:
             for label in [f"records of a {kind} client, {letter}"]
             for number in (stated(label, printed), computed(label, ours))
         ],
+    )
+
+
+@claim(
+    id="workshop-table-1-shares",
+    paper="Workshop",
+    place="Appendix C, eq. 13, Table 1",
+    statement="With eq. 13 the clients have the shares of positive records that Table 1 prints.",
+)
+def table_1_shares() -> Finding:
+    """Shares of positives by eq. 13 and by what is left, rounded to the digits printed."""
+    training = math.ceil(0.8 * ADULT_RECORDS)
+    positive = round(ADULT_POSITIVE * training / ADULT_RECORDS)
+    labels = np.repeat([0, 1], [training - positive, positive])
+    right, found, numbers = True, [], []
+    for letter, (rho, kappa, *_) in TABLE_1.items():
+        shares = split(labels, 10, rho, kappa, np.random.default_rng(0)).shares(labels, 1)
+        ours = [100.0 * float(np.mean(part)) for part in (shares[:5], shares[5:])]
+        found.append(f"{letter} {ours[0]:.2f} and {ours[1]:.2f}")
+        for kind, text, share in zip(("small", "large"), POSITIVE[letter], ours, strict=True):
+            half = 0.5 * 10.0 ** -len(text.partition(".")[2])
+            right &= abs(share - float(text)) <= half
+            label = f"positive in {kind} clients, {letter} (%)"
+            numbers += [
+                stated(label, float(text) - half, float(text) + half),
+                computed(label, share),
+            ]
+    return decide(
+        right,
+        figure="; ".join(found) + "%",
+        argument="Small clients get ⌊N·λ_target⌋ majority records, large ones share the rest; the "
+        "training set's own share of positives is taken to be Adult's.",
+        numbers=numbers,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import pvi
 from audits.claims import _costs
-from audits.claims.ledger import Finding, claim, decide, decide_against, untestable
+from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.claims.numbers import Number, measured, stated
 from audits.claims.workshop import LOCAL_STEPS, NOISE, RATE
 from audits.claims.workshop_data import ADULT_RECORDS
@@ -20,6 +20,8 @@ SPLITS = {"A": (0.0, 0.0), "C": (0.7, -3.0)}
 PVI_PRINTED = {"A": 85.23, "C": 85.13}
 GLOBAL_PRINTED = 53.96
 PRIVATE_PRINTED = {"A": 85.02, "C": 82.46}  # ε_max = 1
+# Two test sets of 9768 records, each with a standard error of 0.36 points: three of √2·0.36.
+CLOSE = 1.5
 
 
 class _Study:
@@ -128,7 +130,7 @@ def _beside(printed: dict[str, float], ours: dict[str, float]) -> list[Number]:
 def pvi_accuracy() -> Finding:
     """PVI on splits A and C with the settings of Appendix D, one seed."""
     ours = {letter: _study(letter).partitioned() for letter in SPLITS}
-    close = all(abs(ours[letter] - printed) < 1.5 for letter, printed in PVI_PRINTED.items())
+    close = all(abs(ours[letter] - printed) < CLOSE for letter, printed in PVI_PRINTED.items())
     return decide(
         close,
         figure=", ".join(f"{letter}: {value:.2f}%" for letter, value in ours.items()),
@@ -142,12 +144,12 @@ def pvi_accuracy() -> Finding:
     id="workshop-global-vi-unequal",
     paper="Workshop",
     place="section 3, Results; Table 5",
-    statement="Global VI itself fails on split C, at 53.96%, since the data are unevenly "
-    "distributed.",
+    statement="Where clients report at rates 1/N, global VI ends at 53.96% on split C, far behind "
+    "PVI.",
     slow=True,
 )
 def global_vi_unequal() -> Finding:
-    """Global VI on split C under four ways to choose the next records."""
+    """Global VI on split C under five ways to choose records and to keep Adagrad's state."""
     study = _study("C")
     ours = {
         "records": study.pooled(pvi.RecordSampling(batch_size=100)),
@@ -156,28 +158,28 @@ def global_vi_unequal() -> Finding:
         ),
         "clients uniformly": study.pooled(pvi.ClientSampling(batch_size=100, rates=(1.0,) * 10)),
         "clients at 1/N": study.pooled(pvi.ClientSampling(batch_size=100)),
+        "clients at 1/N, own states": study.pooled(
+            pvi.ClientSampling(batch_size=100), own_state=True
+        ),
     }
-    figure = "; ".join(f"{name}: {value:.2f}%" for name, value in ours.items())
-    reached = any(abs(value - GLOBAL_PRINTED) < 3.0 for value in ours.values())
-    argument = (
-        "With records drawn uniformly, global VI does not see how data are distributed. Clients "
-        "that report at rates 1/N without weights optimise another objective, in which small "
-        "clients count for more: that costs accuracy."
-    )
-    numbers = [
-        number
-        for name, value in ours.items()
-        for number in (stated(name, GLOBAL_PRINTED), measured(name, value))
-    ]
-    if reached:
-        return decide(reached, figure=figure, argument=argument, numbers=numbers)
-    return untestable(
-        reason="not established: no plain reading of the paper gives its figure, and the paper "
-        "does not say how gradients of different clients are weighted and which state Adagrad "
-        "keeps",
-        figure=figure,
-        argument=argument + " It does not explain all of the printed loss.",
-        numbers=numbers,
+    near = {name: abs(value - GLOBAL_PRINTED) < 3.0 for name, value in ours.items()}
+    return decide_if(
+        condition="reports are not weighted by 1/rate and each client keeps its own Adagrad state; "
+        "global VI that draws records alike, or weights reports, is as good on C as on A",
+        with_condition=near["clients at 1/N, own states"],
+        without=all(near.values()),
+        figure="; ".join(f"{name}: {value:.2f}%" for name, value in ours.items()),
+        argument="With records drawn uniformly, global VI does not see how data are distributed. "
+        "Clients that report at rates 1/N without weights optimise another objective, in which "
+        "small clients count for more; the paper says so itself, of gradients whose size does not "
+        "depend on N. In the code that it points to, each client also runs an Adagrad of its own; "
+        "with both, one seed comes within 3 points of the printed mean. The figure belongs to that "
+        "way of sampling, and is not what global VI can do on these data.",
+        numbers=[
+            number
+            for name, value in ours.items()
+            for number in (stated(name, GLOBAL_PRINTED), measured(name, value))
+        ],
     )
 
 
@@ -191,7 +193,7 @@ def global_vi_unequal() -> Finding:
 def dp_pvi_accuracy() -> Finding:
     """DP-PVI with Poisson batches on splits A and C, 124 updates per client, one seed."""
     ours = {letter: _study(letter).private(1.0, SEED + 5) for letter in SPLITS}
-    close = all(abs(ours[letter] - printed) < 1.5 for letter, printed in PRIVATE_PRINTED.items())
+    close = all(abs(ours[letter] - printed) < CLOSE for letter, printed in PRIVATE_PRINTED.items())
     return decide(
         close,
         figure=", ".join(f"{letter}: {value:.2f}%" for letter, value in ours.items()),

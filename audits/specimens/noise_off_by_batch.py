@@ -42,8 +42,8 @@ SPECIMENS = (
         name="noise off by the batch factor",
         flaw="Noise of the size that a mean needs is added to the sum, which is then divided.",
         reference="TensorFlow Privacy issue 153: noise on an average accounted for as on a sum, a "
-        "factor of the batch size; Ponomareva et al. 2023, section 5.6, on microbatches. "
-        + GAUSSIAN_TWIN,
+        "factor of the batch size (there in the other direction: more noise than was accounted "
+        "for); Ponomareva et al. 2023, section 5.6, on microbatches. " + GAUSSIAN_TWIN,
         explanation=__doc__ or "",
         claim=gaussian_claim(1.0),
         flawed=NoisyMean(noise_std=1.0 / BATCH),
