@@ -18,6 +18,7 @@ from audits.claims._data_sets import (
 )
 from audits.claims.ledger import Finding, claim, decide, decide_if
 from audits.claims.numbers import computed, measured, stated
+from audits.wording import event_words
 from mechanisms import AGGREGATE, CentralNoise, NoNoise, Scope, project
 from pvi import ExactSolver
 
@@ -123,7 +124,7 @@ def resets_privacy() -> Finding:
         "contributes zero",
         with_condition=events[0] == events[1],
         without=_add_or_remove_is_answered(),
-        figure=f"both {events[0]}; one client more or less: "
+        figure=f"both {event_words(events[0])}; one client more or less: "
         + ("answered" if _add_or_remove_is_answered() else "refused"),
         argument="q and p are released, so that (λ_q − λ_p)/M is post-processing once M is known. "
         "If neighbours differ by a client, M differs too, and the reset tells.",

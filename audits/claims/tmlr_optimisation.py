@@ -6,7 +6,7 @@ from audits.claims import _costs
 from audits.claims._record_level import DELTA, record_scope
 from audits.claims.ledger import Finding, claim, decide, decide_against
 from audits.claims.numbers import certified, stated
-from audits.wording import down, up
+from audits.wording import down, event_words, up
 from mechanisms import (
     DPOptimisation,
     FixedSize,
@@ -171,6 +171,6 @@ def damping() -> Finding:
     ]
     return decide(
         all(a == b for a, b in pairs),
-        figure=f"{pairs[0][0]} and {pairs[1][0]} with and without",
+        figure=f"{event_words(pairs[0][0])}; {event_words(pairs[1][0])}: with damping and without",
         argument="A public factor multiplies signal and noise alike: post-processing.",
     )

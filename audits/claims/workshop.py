@@ -10,7 +10,7 @@ from accountants import Bounds, classical
 from audits.claims import _costs
 from audits.claims.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.claims.numbers import certified, computed, stated
-from audits.wording import down, interval, up
+from audits.wording import down, event_words, interval, up
 from mechanisms import AGGREGATE, MESSAGES, DPOptimisation, Poisson, Scope, colluding, project
 from pvi import Adagrad
 
@@ -190,7 +190,7 @@ def threat_model() -> Finding:
     same = all(a == b for a, b in itertools.pairwise(events))
     return decide(
         same,
-        figure=f"one event for {len(views)} views: {events[0]}",
+        figure=f"one event for {len(views)} views: {event_words(events[0])}",
         argument="A message is computed from noisy local steps alone, so that seeing messages, "
         "sums, or all that nine other clients know is post-processing of the same steps. A server "
         "that is not genuine only chooses where the next steps begin, which composition allows, "
