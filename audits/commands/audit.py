@@ -14,7 +14,7 @@ from accountants import _validate
 from audits.auditor import DEFAULT_SAMPLES, audit
 from audits.claim import Claim
 from audits.commands import Commands, drawing, options
-from audits.commands.loading import Place, UserMechanism, load
+from audits.commands.loading import Place, UserCodeError, UserMechanism, load
 from audits.hunting import hunt
 from audits.pairs import Pair
 from audits.verdict import Verdict
@@ -147,7 +147,13 @@ def _run(given: argparse.Namespace) -> int:
             if pair is None:
                 print("no pair given: hunting for one", file=sys.stderr)
                 bound = _validate.positive("--bound", given.bound)
-                verdict = hunt(mechanism, claim, bound=bound, executor=executor, **settings)
+                try:
+                    verdict = hunt(mechanism, claim, bound=bound, executor=executor, **settings)
+                except UserCodeError as error:
+                    raise UserCodeError(
+                        f"{error} A hunt gives it arrays of shape (records, dimension); give PAIR "
+                        "or --pair for other data."
+                    ) from error
             else:
                 verdict = audit(mechanism, pair, claim, executor=executor, **settings)
     if given.plot is not None:

@@ -198,6 +198,15 @@ def test_without_a_pair_it_hunts(tmp_path, capsys):
     assert "δ = 1e-06" in captured.out
 
 
+def test_a_hunt_that_fails_everywhere_says_what_it_tried(tmp_path, capsys):
+    file = tmp_path / "other_data.py"
+    file.write_text("def f(data, rng, n): return [data['x']] * n")
+    assert main(["audit", f"{file}:f", *CLAIMED]) == 2
+    err = capsys.readouterr().err
+    assert "IndexError" in err
+    assert "arrays of shape (records, dimension); give PAIR or --pair" in err
+
+
 def test_the_evidence_is_drawn(user_file, tmp_path, capsys):
     picture = tmp_path / "evidence.svg"
     assert main(["audit", f"{user_file}:too_little_noise", "--plot", str(picture)]) == 1
