@@ -64,8 +64,8 @@ def _figure(size: tuple[float, float]) -> "Figure":
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ValueError(
-            "`--plot` must be left out unless matplotlib is installed: "
-            "pip install 'dp-assay[plots]', or matplotlib alone."
+            "`--plot` must be left out unless matplotlib is installed "
+            "(pip install matplotlib, or dp-assay with the extra `plots`)."
         ) from error
     return Figure(figsize=size, layout="constrained")
 
