@@ -18,8 +18,9 @@ from accountants import _validate
 from accountants.noisy_steps import step_event
 from audits.wording import RELATIONS
 
-# Beyond these the arithmetic of doubles overflows before it says anything.
-_LEAST, _MOST = 2.0**-40, 2.0**40
+# Beyond these doubles overflow, or integrals take too long, before anything is said: less noise is
+# none, and more steps than this nobody takes.
+_LEAST_NOISE, _LEAST_RATE, _MOST_NOISE, _MOST = 0.01, 1e-12, 1e12, 1e9
 
 Container: TypeAlias = "argparse._ActionsContainer"  # a parser, or a group of its options
 
@@ -205,7 +206,7 @@ def add_json(parser: Container) -> None:
 def read_noise(options: argparse.Namespace) -> float:
     """The noise multiplier."""
     noise = _validate.positive("--noise-multiplier", options.noise_multiplier)
-    return _within("--noise-multiplier", noise, _LEAST, _MOST)
+    return _within("--noise-multiplier", noise, _LEAST_NOISE, _MOST_NOISE)
 
 
 def _within(name: str, value: float, least: float, most: float) -> float:
@@ -259,7 +260,8 @@ def _read_rate(options: argparse.Namespace) -> float | None:
         given = options.sampling_rate
         if given is None:
             return None
-        return _within("--sampling-rate", _validate.rate("--sampling-rate", given), _LEAST, 1.0)
+        rate = _validate.rate("--sampling-rate", given)
+        return _within("--sampling-rate", rate, _LEAST_RATE, 1.0)
     if None in sizes:
         raise ValueError("`--batch-size` must be given together with --data-size, got only one.")
     if options.sampling_rate is not None:
