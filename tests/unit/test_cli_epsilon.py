@@ -181,7 +181,7 @@ def test_calibrate_in_words(capsys, wanted, words):
         ([], "neither"),
         (["--steps", "10", "--noise-multiplier", "1"], "both"),
         (["--noise-multiplier", "-1"], "--noise-multiplier"),
-        (["--noise-multiplier", "1e-3"], "`--epsilon` must allow one step at"),
+        (["--noise-multiplier", "0.1"], "`--epsilon` must allow one step at"),
         (["--steps", "nan"], "--steps"),
         (["--steps", "10", "--epsilon", "0"], "--epsilon"),
         (["--steps", "10", "--delta", "0"], "--delta"),
