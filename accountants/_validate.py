@@ -54,8 +54,8 @@ def closed_unit(name: str, value: Any) -> float:
 
 def rate(name: str, value: Any) -> float:
     """A number in (0, 1]: a sampling rate."""
-    number = closed_unit(name, value)
-    if number == 0.0:
+    number = real(name, value)
+    if not 0.0 < number <= 1.0:
         raise _refuse(name, "in (0, 1]", value)
     return number
 

@@ -23,6 +23,7 @@ from accountants.bounds import Bounds
 from accountants.fourier import FourierAccountant
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
+from accountants.rounding import down, up
 
 OURS: tuple[type[IntervalAccountant], ...] = (
     MomentsAccountant,
@@ -89,9 +90,8 @@ class CrossCheck:
             f"{'accountant':<24}{'lower':>14}{'upper':>14}{'ms':>10}  note",
         ]
         for row in self.rows:
-            bounds = (
-                f"{row.lower:>14.8g}{row.upper:>14.8g}" if row.answered else f"{'-':>14}{'-':>14}"
-            )
+            lower, upper = (down(row.lower, 8), up(row.upper, 8)) if row.answered else "--"
+            bounds = f"{lower:>14}{upper:>14}"
             lines.append(
                 f"{row.accountant:<24}{bounds}{1e3 * row.seconds:>10.2f}  {row.note}".rstrip()
             )
@@ -137,6 +137,8 @@ def _run(name: str, compute: Callable[[], Bounds], note: str = "") -> Row:
     try:
         with _quiet():
             bounds = compute()
+        if math.isnan(bounds.lower) or math.isnan(bounds.upper):
+            bounds, note = Bounds(0.0, math.inf), "fails: not a number"
     except (UnsupportedEventError, atoms.NotSupportedError) as reason:
         note = f"refuses: {_brief(str(reason))}"
     except ImportError:
@@ -222,7 +224,8 @@ def _prv(event: dpa.DpEvent, delta: float, relation: NeighboringRelation) -> Cal
             prvs=variables, max_self_compositions=repeats, eps_error=0.01, delta_error=delta / 1000
         )
         lower, _, upper = accountant.compute_epsilon(delta, repeats)
-        return Bounds(max(0.0, float(lower)), float(upper))
+        # Where δ allows more than total variation it reports a negative ε, which means zero.
+        return Bounds(max(0.0, float(lower)), max(0.0, float(upper)))
 
     return compute
 

@@ -152,7 +152,7 @@ class Run:
         while test.crossed is None and test.samples < max_samples:
             outputs = self.sampler.draw(min(test.next_block(), max_samples - test.samples))
             if self.statistic is None:
-                self._choose_statistic(outputs[0])
+                self._choose_statistic(*outputs)
             assert self.statistic is not None
             first, second = (scores_of(self.statistic, batch) for batch in outputs)
             test.update(first, second)
@@ -165,8 +165,13 @@ class Run:
             progress.update(test.samples, test.log_wealth, test.log_threshold)
         progress.close()
 
-    def _choose_statistic(self, outputs: Any) -> None:
-        width = as_matrix(outputs).shape[1]
+    def _choose_statistic(self, first: Any, second: Any) -> None:
+        width, other = as_matrix(first).shape[1], as_matrix(second).shape[1]
+        if width != other:
+            raise ValueError(
+                "`mechanism` must give outputs of one size on both data sets (a size that depends "
+                f"on the data gives them away), got {width} and {other} numbers."
+            )
         self.statistic = Itself() if width <= 1 else Summary("sum")
         if width > 1:
             self._learner = Learner()
@@ -243,6 +248,8 @@ def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
     )
     if run.test.crossed is not None:
         return Word.REFUTED, weak
+    if np.unique(np.concatenate(run.test.past)).size == 1:
+        weak = f"All outputs were the same, on both data sets: is that what is released? {weak}"
     needed = draws_needed(run.curve, confidence)
     if run.test.samples < needed:
         size = f"about {needed:,.0f}" if math.isfinite(needed) else "no number of"
@@ -250,7 +257,7 @@ def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
             "Even a Gaussian mechanism with twice the claimed privacy loss would need "
             f"{size} draws per side to be noticed. {weak}".strip()
         )
-    return Word.NOT_REFUTED, weak
+    return Word.NOT_REFUTED, weak.strip()
 
 
 def draws_needed(curve: Curve, confidence: float) -> float:

@@ -7,6 +7,7 @@ import argparse
 import importlib.metadata
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -36,8 +37,14 @@ _INTERRUPTED = 130
 _PIPE_CLOSED = 141  # 128 + SIGPIPE, as other commands end
 
 
+# argparse takes -1e-5 for an option, and says that the one before it lacks its argument.
+_NEGATIVE = re.compile(r"^-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^-(inf|nan)$", re.IGNORECASE)
+
+
 def _help_formatter(prog: str) -> argparse.HelpFormatter:
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=100)
+    formatter = argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=100)
+    formatter._action_max_length = 14  # argparse forgets that names of commands are indented
+    return formatter
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,6 +53,7 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **keywords: object) -> None:
         keywords.setdefault("formatter_class", _help_formatter)
         super().__init__(**keywords)  # type: ignore[arg-type]
+        self._negative_number_matcher = _NEGATIVE
 
     def error(self, message: str) -> NoReturn:
         """One line and exit code 2."""
@@ -81,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="dp-assay", description=_DESCRIPTION, epilog=_EPILOG)
     version = importlib.metadata.version("dp-assay")
     parser.add_argument("--version", action="version", version=f"dp-assay {version}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for command in _COMMANDS:
         command.add(commands)
     return parser

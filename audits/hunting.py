@@ -6,6 +6,7 @@ draws, and hands at most three to the sequential test with fresh draws and an eq
 So the verdict has the confidence it states, however many candidates were tried.
 """
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
@@ -20,6 +21,7 @@ from audits.auditor import DEFAULT_SAMPLES, audit
 from audits.bets import best_bet
 from audits.claim import Claim
 from audits.curve import Curve
+from audits.evidence import Evidence
 from audits.execute import DEFAULT_CHUNK, Mechanism, Sampler
 from audits.guesses import Guess, histogram_guess, normal_guess
 from audits.pairs import Pair, candidate_pairs
@@ -108,29 +110,46 @@ def hunt(
         candidates = [explorer.look_again(c, factor * _EXPLORE) for c in best]
     chosen = _distinct(sorted(candidates, key=lambda c: -c.growth))
     share = 1.0 - (1.0 - confidence) / len(chosen)
-    verdict: Verdict | None = None
+    verdicts: list[Verdict] = []
     for candidate in chosen:
-        verdict = audit(
-            mechanism,
-            candidate.pair,
-            claim,
-            confidence=share,
-            max_samples=max_samples,
-            rng=rng,
-            executor=executor,
-            statistic=candidate.statistic,
-            delta=delta,
-            chunk_size=chunk_size,
+        verdicts.append(
+            audit(
+                mechanism,
+                candidate.pair,
+                claim,
+                confidence=share,
+                max_samples=max_samples,
+                rng=rng,
+                executor=executor,
+                statistic=candidate.statistic,
+                delta=delta,
+                chunk_size=chunk_size,
+            )
         )
-        if verdict.refuted:
+        if verdicts[-1].refuted:
             break
-    assert verdict is not None
-    # What is stated is the confidence of the whole hunt; each test had an equal share of α.
-    evidence = replace(verdict.evidence, confidence=confidence)
+    verdict = max(verdicts, key=lambda one: one.evidence.log_e_value or 0.0)
+    evidence = _of_the_whole(verdict.evidence, confidence, len(chosen))
     tried = f"{explorer.tried} pairs were explored; at most {len(chosen)} tests shared α."
     if verdict.word is not Word.REFUTED:
         tried = f"{explorer.tried} pairs were explored and the {len(chosen)} most telling tested."
     return replace(verdict, evidence=evidence, reason=f"{verdict.reason} {tried}".strip())
+
+
+def _of_the_whole(evidence: Evidence, confidence: float, tests: int) -> Evidence:
+    """A test's evidence as the hunt's: each of the tests had an equal share of α, and of the stake.
+
+    The mean of e-values is an e-value, so that one of them over the number of tests is one too.
+    """
+    shared = math.log(tests)
+    log_e_value = max(0.0, (evidence.log_e_value or 0.0) - shared)
+    return replace(
+        evidence,
+        confidence=confidence,
+        log_e_value=log_e_value,
+        p_value=math.exp(-log_e_value),
+        wealth_path=tuple((draws, wealth - shared) for draws, wealth in evidence.wealth_path),
+    )
 
 
 def _distinct(ordered: list[Candidate]) -> list[Candidate]:

@@ -5,7 +5,7 @@ takes a batch of outputs and returns one number for each. Those here are small n
 that a verdict can say what was looked at and a worker process can be sent one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,24 +27,36 @@ class Statistic(Protocol):
 def as_matrix(outputs: Any) -> FloatArray:
     """A batch of numeric outputs of one shape as (n, d); a `TypeError` says what else is needed."""
     try:
-        matrix = np.asarray(outputs, dtype=np.float64)
+        matrix = _real(outputs)
     except (TypeError, ValueError):
         try:
-            rows = [_flat(output) for output in outputs]
-            matrix = np.asarray(rows, dtype=np.float64)
+            matrix = np.asarray([_flat(output) for output in outputs])
         except (TypeError, ValueError):
+            got = type(outputs[0]) if isinstance(outputs, Sequence | np.ndarray) else type(outputs)
             raise TypeError(
                 "`statistic` must be given for outputs that are not numbers or arrays of one "
-                f"shape, got {type(outputs[0]).__name__}."
+                f"shape, got {got.__name__}."
             ) from None
     return matrix.reshape(len(matrix), -1)
+
+
+def _real(numbers: Any) -> FloatArray:
+    """Numbers as floats; a complex one becomes two. None and text are no numbers."""
+    array = np.asarray(numbers)
+    if array.dtype.kind == "O" and not any(x is None or isinstance(x, str) for x in array.flat):
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"not numbers: {array.dtype}")
+    if array.dtype.kind == "c":
+        array = np.stack([array.real, array.imag], axis=-1)
+    return array.astype(np.float64, copy=False)
 
 
 def _flat(output: Any) -> FloatArray:
     """A tuple or list of arrays as one vector."""
     if isinstance(output, (tuple, list)):
         return np.concatenate([_flat(part) for part in output])
-    return np.asarray(output, dtype=np.float64).ravel()
+    return _real(output).ravel()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 import enum
 import json
+import math
 from dataclasses import dataclass
 
 from accountants import codec
 from audits.claim import Claim
 from audits.evidence import Evidence
-from audits.wording import down
+from audits.wording import down, up
 
 _FORMAT = "dp-assay/verdict"
+_ONE_POINT = ": one point, where the claim is tested as a whole curve and falls sooner."
 
 
 class Word(enum.Enum):
@@ -89,6 +91,12 @@ def _sentences(verdict: Verdict) -> list[str]:
             f"REFUTED: the claim of {claim.describe()} is false, or an event of probability at "
             f"most {1 - evidence.confidence:.2g} has happened ({evidence.method}, {sample})."
         )
+        if evidence.log_e_value is not None and evidence.p_value is not None:
+            growth = math.exp(min(evidence.log_e_value, 700.0))
+            sentences.append(
+                "Bets against the claim, which a true claim lets nobody win in the long run, "
+                f"multiplied their stake by {growth:.3g} (p ≤ {up(evidence.p_value, 2)})."
+            )
     elif verdict.word is Word.NOT_REFUTED:
         sentences.append(
             f"NOT REFUTED: {sample} did not contradict the claim of {claim.describe()} at "
@@ -104,7 +112,8 @@ def _sentences(verdict: Verdict) -> list[str]:
     if evidence.epsilon_lower > 0.0:
         sentences.append(
             f"On its own, the same sample shows ε ≥ {down(evidence.epsilon_lower, 3)} at "
-            f"δ = {evidence.delta:g} with confidence {level}."
+            f"δ = {evidence.delta:g} with confidence {level}"
+            + (_ONE_POINT if verdict.refuted and not claim.is_point else ".")
         )
     if evidence.assumptions:
         sentences.append("This rests on: " + "; ".join(evidence.assumptions) + ".")

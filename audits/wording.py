@@ -1,34 +1,29 @@
 """Numbers and terms as people read them; a rounded bound stays a bound."""
 
-import decimal
 import math
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
 from accountants import Bounds
+from accountants.rounding import DIGITS, down, up
 
-DIGITS = 6
+__all__ = ["DIGITS", "PAPERS", "RELATIONS", "down", "finite", "interval", "up"]
+
 RELATIONS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "one record added or removed",
     NeighboringRelation.REPLACE_ONE: "one record replaced",
     NeighboringRelation.REPLACE_SPECIAL: "one record zeroed out",
 }
 """How neighbouring data sets differ."""
-
-
-def down(value: float, digits: int = DIGITS) -> str:
-    """A lower bound in so many significant digits, rounded down.
-
-    >>> down(6.1877129, 3), up(6.1877129, 3), up(math.inf)
-    ('6.18', '6.19', '∞')
-    """
-    return _rounded(value, digits, decimal.ROUND_FLOOR)
-
-
-def up(value: float, digits: int = DIGITS) -> str:
-    """An upper bound in so many significant digits, rounded up."""
-    return _rounded(value, digits, decimal.ROUND_CEILING)
+PAPERS = {
+    "Workshop": "Differentially Private Federated Variational Inference (workshop paper, 2019)",
+    "Thesis": "Distributed Variational Inference and Privacy (MPhil thesis, Cambridge, 2019)",
+    "TMLR": "Differentially private partitioned variational inference (submission to TMLR)",
+    "TUM": "Federated Learning: Collaborative Machine Learning without Centralized Training Data "
+    "(project report, TU München, 2018)",
+}
+"""The papers of the ledger, by the names that it has for them."""
 
 
 def interval(bounds: Bounds, digits: int = DIGITS) -> str:
@@ -72,10 +67,3 @@ def event_words(event: dpa.DpEvent) -> str:
 def finite(value: float) -> float | None:
     """The value for JSON, which has no infinity."""
     return float(value) if math.isfinite(value) else None
-
-
-def _rounded(value: float, digits: int, rounding: str) -> str:
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    exact = decimal.Context(prec=digits, rounding=rounding).create_decimal(float(value))
-    return f"{float(exact):.{digits}g}"

@@ -1,9 +1,10 @@
-"""Processes for commands: one thread each, and quiet when the user interrupts."""
+"""Processes for commands: one thread each, quiet when interrupted, gone when the command is."""
 
 import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ def process_pool(
 ) -> Iterator[Executor]:
     """A pool of fresh interpreters; each calls `first(*arguments)` before anything else.
 
-    An interrupt reaches this process alone, which then ends the pool.
+    Threads inside of parallel processes would only compete. An interrupt reaches this process
+    alone, which then ends the pool; if it is killed, the others end by themselves.
     """
     before = dict(os.environ)
     os.environ.update(dict.fromkeys(_THREADS, "1"))
@@ -41,6 +43,14 @@ def process_pool(
 
 def _start(first: Callable[..., Any] | None, arguments: tuple[Any, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     sys.stdout = sys.stderr  # standard output belongs to the command's answer
     if first is not None:
         first(*arguments)
+
+
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

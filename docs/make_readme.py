@@ -17,7 +17,7 @@ from audits.claims import CLAIMS
 from audits.claims.run import records
 from audits.specimens import LINTS, SPECIMENS, epsilon_claimed
 from audits.specimens.record import recorded as recorded_zoo
-from audits.wording import down, up
+from audits.wording import PAPERS, down, up
 from pvi.studies import STUDIES, recorded
 
 README = Path(__file__).parents[1] / "README.md"
@@ -99,12 +99,12 @@ def ledger() -> str:
         (entry.paper, found[name]["verdict"]) for name, entry in CLAIMS.items()
     )
     lines = [
-        "| Paper | holds | holds if … | refuted | not testable here |",
-        "|---|---|---|---|---|",
+        "| Name | Paper | holds | holds if … | refuted | not testable here |",
+        "|---|---|---|---|---|---|",
     ]
     for paper in dict.fromkeys(entry.paper for entry in CLAIMS.values()):
         cells = " | ".join(str(counts[paper, verdict]) for verdict in VERDICTS)
-        lines.append(f"| {paper} | {cells} |")
+        lines.append(f"| {paper} | {PAPERS[paper]} | {cells} |")
     return "\n".join(lines)
 
 

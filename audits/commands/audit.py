@@ -5,7 +5,6 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import Any
 
 import dp_accounting as dpa
@@ -15,10 +14,11 @@ from accountants import _validate
 from audits.auditor import DEFAULT_SAMPLES, audit
 from audits.claim import Claim
 from audits.commands import Commands, drawing, options
-from audits.commands.loading import Place, UserMechanism, load
+from audits.commands.loading import Place, UserCodeError, UserMechanism, load
 from audits.hunting import hunt
 from audits.pairs import Pair
 from audits.verdict import Verdict
+from audits.wording import down, up
 from audits.workers import process_pool
 
 _DESCRIPTION = """\
@@ -68,34 +68,63 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("target", metavar="TARGET", help="FILE.py:FUNCTION or MODULE:FUNCTION")
     claim = parser.add_argument_group("the claim")
-    claim.add_argument("--epsilon", type=float, metavar="ε", help="claimed ε")
     claim.add_argument(
-        "--delta", type=float, metavar="δ", help="claimed δ; with other claims, where to bound ε"
+        "--epsilon", type=float, metavar="ε", help="the claimed ε, at least 0, such as 1"
     )
-    claim.add_argument("--mu", type=float, metavar="μ", help="Gaussian differential privacy")
-    claim.add_argument("--rho", type=float, metavar="ρ", help="zero-concentrated DP")
+    claim.add_argument(
+        "--delta",
+        type=float,
+        metavar="δ",
+        help="the claimed δ, in (0, 1), such as 1e-5; none is pure ε. With the other claims, "
+        "where the evidence bounds ε: default 1e-5",
+    )
+    claim.add_argument(
+        "--mu",
+        type=float,
+        metavar="μ",
+        help="Gaussian differential privacy: as hard to tell apart as N(0, 1) and N(μ, 1)",
+    )
+    claim.add_argument(
+        "--rho", type=float, metavar="ρ", help="zero-concentrated differential privacy, such as 0.5"
+    )
     options.add_noise(claim, required=False)
     options.add_steps(claim)
     options.add_sampling(claim)
-    parser.add_argument("--pair", metavar="NAME", help="the neighbouring data sets")
+    parser.add_argument(
+        "--pair",
+        metavar="NAME",
+        help="the neighbouring data sets: NAME or FILE.py:NAME; default PAIR, else a hunt",
+    )
     parser.add_argument(
         "--one-at-a-time",
         action="store_true",
         default=None,
-        help="the function takes (data, rng); by default its signature tells",
+        help="the function takes (data, rng) and gives one output; by default its signature tells",
     )
     parser.add_argument(
-        "--bound", type=float, default=1.0, help="for a hunt: the clip norm, default 1"
+        "--bound",
+        type=float,
+        default=1.0,
+        metavar="C",
+        help="for a hunt: the norm to which the mechanism clips a record, default 1",
     )
-    parser.add_argument("--confidence", type=float, default=0.99, help="default 0.99")
     parser.add_argument(
-        "--max-samples", type=float, default=DEFAULT_SAMPLES, help="draws per side, default 1e5"
+        "--confidence",
+        type=float,
+        default=0.99,
+        help="in (0, 1), default 0.99: a true claim is refuted with probability at most 0.01",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of all randomness, default 0")
     parser.add_argument(
-        "--workers", type=int, default=1, help="processes; the outcome is the same, default 1"
+        "--max-samples",
+        type=float,
+        default=DEFAULT_SAMPLES,
+        metavar="COUNT",
+        help=f"the most draws per data set, default {DEFAULT_SAMPLES:,}; it stops as soon as the "
+        "claim is refuted",
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the evidence")
+    options.add_seed(parser)
+    options.add_workers(parser, default=1)
+    options.add_plot(parser, "draw the evidence")
     options.add_json(parser)
     parser.set_defaults(run=_run)
 
@@ -118,7 +147,13 @@ def _run(given: argparse.Namespace) -> int:
             if pair is None:
                 print("no pair given: hunting for one", file=sys.stderr)
                 bound = _validate.positive("--bound", given.bound)
-                verdict = hunt(mechanism, claim, bound=bound, executor=executor, **settings)
+                try:
+                    verdict = hunt(mechanism, claim, bound=bound, executor=executor, **settings)
+                except UserCodeError as error:
+                    raise UserCodeError(
+                        f"{error} A hunt gives it arrays of shape (records, dimension); give PAIR "
+                        "or --pair for other data."
+                    ) from error
             else:
                 verdict = audit(mechanism, pair, claim, executor=executor, **settings)
     if given.plot is not None:
@@ -142,6 +177,7 @@ def _claim(given: argparse.Namespace, place: Place) -> Claim:
                 "a claim must be given: --noise-multiplier, --mu, --rho or --epsilon, or CLAIM = "
                 f"audits.Claim(…) in {place.module}."
             )
+        _refuse_unused(given, f"CLAIM in {place.module}")
         return claim
     if len(named) > 1:
         options_given = ", ".join("--" + name.replace("_", "-") for name in named)
@@ -151,12 +187,25 @@ def _claim(given: argparse.Namespace, place: Place) -> Claim:
         event = sampling.step(options.read_noise(given))
         whole = event if steps == 1 else dpa.SelfComposedDpEvent(event, steps)
         return Claim(event=whole, relation=sampling.relation)
+    _refuse_unused(given, f"--{next(iter(named))}")
     ((name, value),) = named.items()
     keywords: dict[str, Any] = {name: _validate.non_negative(f"--{name}", value)}
     if name == "epsilon" and given.delta is not None:
         keywords["delta"] = options.read_delta(given)
     relation = options.read_relation(given) or dpa.NeighboringRelation.ADD_OR_REMOVE_ONE
     return Claim(relation=relation, **keywords)
+
+
+def _refuse_unused(given: argparse.Namespace, form: str) -> None:
+    """What describes noisy steps says nothing in another form of claim; silence would mislead."""
+    described = {"steps": 1.0, "sampling": None, "sampling_rate": None, "batch_size": None}
+    for name, default in described.items():
+        if getattr(given, name) != default:
+            option = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"`{option}` must be left out unless --noise-multiplier is given, got {form}: that "
+                "is claimed of the mechanism as a whole."
+            )
 
 
 def _pair(given: argparse.Namespace, place: Place) -> Pair | None:
@@ -185,6 +234,14 @@ def _workers(count: int, place: Place) -> Iterator[Executor | None]:
         yield pool
 
 
+def _claimed(verdict: Verdict) -> str:
+    """The claim at the δ of the evidence, to hold the evidence against."""
+    from audits.specimens.examine import epsilon_claimed
+
+    delta = verdict.evidence.delta
+    return f"ε ≤ {up(epsilon_claimed(verdict.claim, delta), 3)} at δ = {delta:g}"
+
+
 def _text(verdict: Verdict, place: Place, seed: int) -> str:
     evidence = verdict.evidence
     rows = {
@@ -193,8 +250,9 @@ def _text(verdict: Verdict, place: Place, seed: int) -> str:
         "pair": evidence.pair,
         "statistic": evidence.statistic,
         "draws per side": f"{evidence.samples:,}",
-        "evidence": f"ε ≥ {evidence.epsilon_lower:.3g} at δ = {evidence.delta:g}",
-        "p-value": f"{evidence.p_value:.2g}, valid at any stopping time",
+        "claimed": _claimed(verdict),
+        "evidence": f"ε ≥ {down(evidence.epsilon_lower, 3)} at δ = {evidence.delta:g}",
+        "p-value": f"{up(evidence.p_value or 0.0, 2)}, valid at any stopping time",
         "confidence": f"{100 * evidence.confidence:g} %",
         "seed": str(seed),
     }

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from typing import Any
 
 from accountants import _validate, calibrate_noise, calibrate_steps, epsilon_bounds
@@ -25,11 +26,11 @@ def add(commands: Commands) -> None:
         "calibrate",
         help="how much noise, or how many steps, for a target ε and δ",
         description="Gives the smallest noise multiplier for --steps, or the most steps for "
-        "--noise-multiplier, whose certified ε is at most the target.",
+        "--noise-multiplier, whose\ncertified ε is at most the target.",
         epilog=_EXAMPLES,
     )
     parser.add_argument(
-        "--epsilon", type=float, required=True, metavar="ε", help="the target, positive"
+        "--epsilon", type=float, required=True, metavar="ε", help="the target, positive, such as 1"
     )
     options.add_delta(parser)
     options.add_noise(parser, required=False)
@@ -54,12 +55,17 @@ def _run(given: argparse.Namespace) -> int:
         "sampling": sampling.api_name,
     }
     sampling.step(1.0)  # refuses what cannot be accounted for
-    if given.steps is not None:
-        steps = options.read_steps(given)
-        noise = calibrate_noise(target_epsilon=target, steps=steps, **setting)
-    else:
-        noise = options.read_noise(given)
-        steps = calibrate_steps(target_epsilon=target, noise_multiplier=noise, **setting)
+    if sampling.kind == "fixed-size":
+        print("searching; for batches of fixed size this can take a minute", file=sys.stderr)
+    try:
+        if given.steps is not None:
+            steps = options.read_steps(given)
+            noise = calibrate_noise(target_epsilon=target, steps=steps, **setting)
+        else:
+            noise = options.read_noise(given)
+            steps = calibrate_steps(target_epsilon=target, noise_multiplier=noise, **setting)
+    except ValueError as error:  # names the option as it is typed
+        raise ValueError(str(error).replace("`target_epsilon`", "`--epsilon`")) from error
     found = epsilon_bounds(noise_multiplier=noise, steps=steps, **setting)
     if given.json:
         answer = {

@@ -3,11 +3,12 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audits.commands import Commands
+from audits.commands import Commands, drawing
+from audits.commands import options as shared
+from audits.wording import PAPERS
 
 if TYPE_CHECKING:
     from audits.claims import ClaimResult
@@ -18,6 +19,19 @@ _BEFORE_CONDITION = {
     "NOT_TESTABLE": "Not testable because",
 }
 
+_EXAMPLES = f"""\
+examples:
+  dp-assay claims
+  dp-assay claims thesis
+  dp-assay claims thesis-random-walk --plot walk.png
+
+the papers:
+{chr(10).join(f"  {short:<10}{title}" for short, title in PAPERS.items())}
+
+verdicts: holds; holds if (on a condition that the paper does not state); refuted; not testable
+here. Exit code 0 whatever they are: a ledger records. 2 for bad input.
+"""
+
 
 def add(commands: Commands) -> None:
     """Adds the sub-command."""
@@ -25,36 +39,35 @@ def add(commands: Commands) -> None:
         "claims",
         help="check the papers' statements, and say what was found",
         description="Runs the fast checks of the ledger, or the one whose id is ID, or else those "
-        "whose id contains it, and gives the recorded findings of the slow ones.",
+        "whose id contains\nit, and gives the recorded findings of the slow ones. One alone is "
+        "explained.",
+        epilog=_EXAMPLES,
     )
-    claims.add_argument("id", nargs="?", default="", metavar="ID", help="an id, or part of some")
-    claims.add_argument("--slow", action="store_true", help="run the checks that train models too")
-    claims.add_argument("--json", action="store_true", help="print JSON instead of a table")
     claims.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="draw the numbers of one claim, as PNG, SVG or PDF by the file's ending",
+        "id",
+        nargs="?",
+        default="",
+        metavar="ID",
+        help="an id or a part of it, in any case; all by default",
     )
+    claims.add_argument(
+        "--slow",
+        action="store_true",
+        help="run the checks that train models too, for minutes, instead of showing their record",
+    )
+    shared.add_plot(claims, "draw the numbers of one claim")
+    shared.add_json(claims)
     claims.set_defaults(run=_claims)
-
-
-def _matches(wanted: str, ids: Iterable[str]) -> list[str]:
-    """The id itself if there is one, otherwise all that contain what is wanted."""
-    known = list(ids)
-    found = [wanted] if wanted in known else [name for name in known if wanted in name]
-    if not found:
-        raise ValueError(f"`ID` must be part of one of {sorted(known)}, got {wanted!r}.")
-    return found
 
 
 def _claims(options: argparse.Namespace) -> int:
     from audits.claims import CLAIMS, run_claims
     from audits.claims.run import as_json
 
-    ids = _matches(options.id, CLAIMS)
+    ids = shared.read_names("ID", options.id, CLAIMS)
     if options.plot is not None and len(ids) > 1:
         raise ValueError(f"`ID` must name one claim to draw, got {options.id!r}, in {ids}.")
+    drawing.check_plot(options.plot)
     results = []
     for index, name in enumerate(ids, start=1):
         print(f"[{index}/{len(ids)}] {name}", file=sys.stderr)
@@ -74,6 +87,7 @@ def _claims(options: argparse.Namespace) -> int:
 def _explain(result: "ClaimResult") -> None:
     entry, finding = result.entry, result.finding
     print(f"\n{entry.paper}, {entry.place}: {entry.statement}")
+    print(f"Paper: {PAPERS[entry.paper]}")
     print(f"Checked: {entry.doc}")
     print(finding.argument)
     if finding.condition:
@@ -87,10 +101,6 @@ def _save_plot(result: "ClaimResult", file: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure = plt.gcf()  # the one that was just made
-    try:
-        figure.savefig(file, dpi=150)
-    except OSError as error:
-        raise ValueError(f"`--plot` must be a file that can be written, got {file}.") from error
-    finally:
-        plt.close(figure)
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
     print(f"wrote {file}", file=sys.stderr)

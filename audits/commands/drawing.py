@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountants import epsilon_curve
-from audits.commands.options import Sampling
+from audits.commands.options import Sampling, check_writable
 from audits.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def check_plot(file: Path | None) -> None:
     known = sorted(_figure((1.0, 1.0)).canvas.get_supported_filetypes())
     if file.suffix[1:].lower() not in known:
         raise ValueError(f"`--plot` must end in one of {known}, got {str(file)!r}.")
+    check_writable("--plot", file)
 
 
 def _figure(size: tuple[float, float]) -> "Figure":
@@ -63,11 +64,11 @@ def _figure(size: tuple[float, float]) -> "Figure":
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ValueError(
-            "`--plot` must be left out unless matplotlib is installed (the extra `plots`)."
+            "`--plot` must be left out unless matplotlib is installed "
+            "(pip install matplotlib, or dp-assay with the extra `plots`)."
         ) from error
     return Figure(figsize=size, layout="constrained")
 
 
 def _save(figure: "Figure", file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=150)

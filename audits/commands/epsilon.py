@@ -4,7 +4,6 @@ import argparse
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import dp_accounting as dpa
@@ -55,7 +54,7 @@ def add(commands: Commands) -> None:
     options.add_delta(parser)
     options.add_sampling(parser)
     options.add_json(parser)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw ε over the steps")
+    options.add_plot(parser, "draw ε over the steps")
     parser.set_defaults(run=_run)
 
 
@@ -141,6 +140,11 @@ def _epochs(steps: int, sampling: Sampling) -> int:
 
 
 def _shuffled(noise: float, steps: int, delta: float, sampling: Sampling) -> Bounds:
+    if not sampling.divides:
+        raise ValueError(
+            "`--sampling-rate` must be one over a whole number of batches for --sampling shuffled, "
+            f"got {sampling.rate:g}: let the batches be of one size, or drop the last."
+        )
     if steps < sampling.batches:
         # The lower bound is that of one whole epoch.
         raise ValueError(
@@ -184,7 +188,7 @@ def _alternatives(
                 sampling=other.api_name,
                 tolerance=_HINT_TOLERANCE,
             )
-        elif steps >= other.batches and math.isclose(other.batches * other.rate, 1.0):
+        elif steps >= other.batches and other.divides:
             bounds = _shuffled(noise, steps, delta, other)
         else:
             continue
@@ -197,7 +201,7 @@ def _text(answer: dict[str, Any]) -> str:
     lower, upper = bounds["lower"], _number(bounds["upper"])
     lines = [
         f"{setting['steps']:,} Gaussian step{'s' * (setting['steps'] > 1)}, noise multiplier "
-        f"{setting['noise_multiplier']:g}, {RELATIONS[_relation(setting)]}",
+        f"{setting['noise_multiplier']:g}, {_sampling(setting)}, {RELATIONS[_relation(setting)]}",
         "",
         f"  {down(lower)} ≤ ε ≤ {up(upper)}   at δ = {answer['delta']:g}",
         "",
@@ -222,6 +226,12 @@ def _text(answer: dict[str, Any]) -> str:
         shown = interval(Bounds(other["lower"], _number(other["upper"])), 4)
         lines.append(f"  {what + RELATIONS[_relation(other)]:<48}ε in {shown}")
     return "\n".join(lines)
+
+
+def _sampling(setting: dict[str, Any]) -> str:
+    if setting["sampling_rate"] == 1.0:
+        return "no sampling"
+    return f"{setting['sampling']} sampling at rate {setting['sampling_rate']:g}"
 
 
 def _number(value: float | None) -> float:

@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from audits.commands.options import did_you_mean
+from audits.statistics import as_matrix
+
 
 class UserCodeError(ValueError):
     """What went wrong in the user's code, in one line."""
@@ -44,7 +47,10 @@ class Place:
         module = load(self.module)
         if not hasattr(module, self.name):
             names = [name for name in vars(module) if not name.startswith("_")]
-            raise ValueError(f"{self.module!r} must define {self.name!r}, got only {names}.")
+            raise ValueError(
+                f"{self.module!r} must define {self.name!r}, got only {names}."
+                f"{did_you_mean(self.name, names)}"
+            )
         return getattr(module, self.name)
 
 
@@ -96,9 +102,10 @@ class UserMechanism:
         function = self.place.find()
         try:
             if self.one_at_a_time:
-                return [function(data, rng) for _ in range(n)]
-            outputs = function(data, rng, n)
-        except Exception as error:
+                outputs = [function(data, rng) for _ in range(n)]
+            else:
+                outputs = function(data, rng, n)
+        except (Exception, SystemExit) as error:
             raise UserCodeError(f"`{self.place}` failed: {_what(error)}.") from error
         if not hasattr(outputs, "__len__") or len(outputs) != n:
             got = f"{len(outputs)}" if hasattr(outputs, "__len__") else repr(outputs)
@@ -106,6 +113,20 @@ class UserMechanism:
                 f"`{self.place}` must return n = {n} outputs, got {got}; a function that gives "
                 "one output takes (data, rng) only, or needs --one-at-a-time."
             )
+        try:
+            as_matrix(outputs)
+        except TypeError as error:
+            raise UserCodeError(
+                f"`{self.place}` must return numbers, or arrays of numbers of one shape, got "
+                f"{_first(outputs)!r}; make each output a number first."
+            ) from error
+        return outputs
+
+
+def _first(outputs: Any) -> Any:
+    try:
+        return outputs[0]
+    except (TypeError, IndexError, KeyError):
         return outputs
 
 
@@ -119,8 +140,7 @@ def _takes_a_count(place: Place, function: Callable[..., Any]) -> bool:
     needed = [p for p in positional if p.default is p.empty or p.name == "n"]
     if len(needed) not in (2, 3):
         raise ValueError(
-            f"`{place}` must take (data, rng, n) or (data, rng), got "
-            f"({', '.join(p.name for p in positional)})."
+            f"`{place}` must take (data, rng, n) or (data, rng), got {inspect.signature(function)}."
         )
     return len(needed) == 3
 

@@ -4,7 +4,11 @@ Messages name an option as it is typed, so values are checked here before the ac
 """
 
 import argparse
+import difflib
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import dp_accounting as dpa
@@ -13,6 +17,10 @@ from dp_accounting import NeighboringRelation
 from accountants import _validate
 from accountants.noisy_steps import step_event
 from audits.wording import RELATIONS
+
+# Beyond these doubles overflow, or integrals take too long, before anything is said: less noise is
+# none, and more steps than this nobody takes.
+_LEAST_NOISE, _LEAST_RATE, _MOST_NOISE, _MOST = 0.01, 1e-12, 1e12, 1e9
 
 Container: TypeAlias = "argparse._ActionsContainer"  # a parser, or a group of its options
 
@@ -49,12 +57,22 @@ class Sampling:
         """Batches in a shuffled epoch."""
         return max(1, round(1.0 / self.rate))
 
+    @property
+    def divides(self) -> bool:
+        """Whether batches of this rate make up whole epochs."""
+        return math.isclose(self.batches * self.rate, 1.0)
+
     def step(self, noise_multiplier: float) -> dpa.DpEvent:
         """The event of one step; refused where sampling and relation do not fit."""
         if self.kind == "shuffled":
             raise ValueError(
                 "`--sampling` must be poisson, fixed-size or none here, got shuffled: only "
                 "`dp-assay epsilon` has bounds for shuffled batches."
+            )
+        if self.kind == "fixed-size" and self.relation is not NeighboringRelation.REPLACE_ONE:
+            raise ValueError(
+                "`--relation` must be REPLACE_ONE for --sampling fixed-size (a record more or less "
+                f"changes everyone's sampling rate), got {self.relation.name}."
             )
         return step_event(noise_multiplier, self.rate, self.api_name, self.relation)
 
@@ -79,7 +97,8 @@ def add_noise(parser: Container, *, required: bool = True) -> None:
         type=float,
         required=required,
         metavar="σ",
-        help="noise std divided by C, the norm to which one record is clipped",
+        help="the noise's standard deviation divided by C, the norm to which one record is "
+        "clipped, such as 1.1",
     )
 
 
@@ -90,7 +109,7 @@ def add_steps(parser: Container, *, default: float | None = 1.0) -> None:
         type=float,
         default=default,
         metavar="T",
-        help="number of noisy releases, such as 1e4"
+        help="number of noisy releases, such as 1e4: batches, not epochs or rounds"
         + ("" if default is None else f"; default {default:g}"),
     )
 
@@ -108,12 +127,17 @@ def add_sampling(parser: Container) -> None:
         "--sampling-rate",
         type=float,
         metavar="q",
-        help="share of the records in one batch, in (0, 1]",
+        help="share of the records in one batch, in (0, 1], such as 0.01",
     )
     parser.add_argument(
-        "--batch-size", type=float, metavar="B", help="with --data-size, instead of the rate"
+        "--batch-size",
+        type=float,
+        metavar="B",
+        help="records in one batch, such as 600; with --data-size, instead of the rate",
     )
-    parser.add_argument("--data-size", type=float, metavar="N", help="number of records")
+    parser.add_argument(
+        "--data-size", type=float, metavar="N", help="records in the data set, such as 60000"
+    )
     add_relation(parser)
 
 
@@ -124,14 +148,53 @@ def add_relation(parser: Container) -> None:
         metavar="RELATION",
         help="which data sets are neighbours: "
         + ", ".join(f"{relation.name} ({words})" for relation, words in RELATIONS.items())
-        + ". Default: the one that the sampling is accounted for with",
+        + ". Small letters and hyphens will do. Default: ADD_OR_REMOVE_ONE; for fixed-size "
+        "REPLACE_ONE, for shuffled REPLACE_SPECIAL",
     )
 
 
 def add_delta(parser: Container) -> None:
     """Adds `--delta`."""
     parser.add_argument(
-        "--delta", type=float, required=True, metavar="δ", help="in (0, 1), well below 1/records"
+        "--delta",
+        type=float,
+        required=True,
+        metavar="δ",
+        help="in (0, 1), such as 1e-5; well below one over the number of records",
+    )
+
+
+def add_seed(parser: Container) -> None:
+    """Adds `--seed`."""
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="of all draws, a whole number of at least 0; default 0. The same seed gives the same "
+        "outcome",
+    )
+
+
+def add_workers(parser: Container, *, default: int) -> None:
+    """Adds `--workers`."""
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=default,
+        metavar="COUNT",
+        help=f"processes, default {'1' if default == 1 else 'as many as there are cores'}; the "
+        "outcome does not depend on it",
+    )
+
+
+def add_plot(parser: Container, what: str) -> None:
+    """Adds `--plot`."""
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help=f"{what}, as PNG, SVG or PDF by the file's ending; needs matplotlib",
     )
 
 
@@ -142,12 +205,21 @@ def add_json(parser: Container) -> None:
 
 def read_noise(options: argparse.Namespace) -> float:
     """The noise multiplier."""
-    return _validate.positive("--noise-multiplier", options.noise_multiplier)
+    noise = _validate.positive("--noise-multiplier", options.noise_multiplier)
+    return _within("--noise-multiplier", noise, _LEAST_NOISE, _MOST_NOISE)
+
+
+def _within(name: str, value: float, least: float, most: float) -> float:
+    if value > most:
+        raise ValueError(f"`{name}` must be at most {most:.2g}, got {value!r}.")
+    if value < least:
+        raise ValueError(f"`{name}` must be at least {least:.2g}, got {value!r}.")
+    return value
 
 
 def read_steps(options: argparse.Namespace) -> int:
     """The number of steps."""
-    _validate.positive("--steps", options.steps)
+    _within("--steps", _validate.positive("--steps", options.steps), 0.0, _MOST)
     return _validate.count("--steps", options.steps)
 
 
@@ -186,7 +258,10 @@ def _read_rate(options: argparse.Namespace) -> float | None:
     sizes = (options.batch_size, options.data_size)
     if sizes == (None, None):
         given = options.sampling_rate
-        return None if given is None else _validate.rate("--sampling-rate", given)
+        if given is None:
+            return None
+        rate = _validate.rate("--sampling-rate", given)
+        return _within("--sampling-rate", rate, _LEAST_RATE, 1.0)
     if None in sizes:
         raise ValueError("`--batch-size` must be given together with --data-size, got only one.")
     if options.sampling_rate is not None:
@@ -195,6 +270,41 @@ def _read_rate(options: argparse.Namespace) -> float | None:
     _validate.real("--data-size", sizes[1])
     batch = _validate.count("--batch-size", sizes[0])
     size = _validate.count("--data-size", sizes[1])
+    _within("--data-size", size, 1.0, _MOST)
     if batch > size:
         raise ValueError(f"`--batch-size` must be at most --data-size, got {batch} of {size}.")
     return batch / size
+
+
+def read_names(option: str, wanted: str, names: Iterable[str]) -> list[str]:
+    """The name itself if there is one, otherwise all that contain what is wanted, in any case."""
+    known = list(names)
+    found = [wanted] if wanted in known else [n for n in known if wanted.lower() in n.lower()]
+    if not found:
+        raise ValueError(
+            f"`{option}` must be part of one of {sorted(known)}, got {wanted!r}."
+            f"{did_you_mean(wanted, known)}"
+        )
+    return found
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """The nearest name as a question; empty where none is near."""
+    small = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(wanted.lower(), small, n=1)
+    return f" Did you mean {small[near[0]]!r}?" if near else ""
+
+
+def check_writable(option: str, file: Path) -> None:
+    """Refuses a file that could not be written, before anything is computed."""
+    there = file.exists()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("ab"):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"`{option}` must be a file that can be written, got {str(file)!r} ({error.strerror})."
+        ) from error
+    if not there:
+        file.unlink()

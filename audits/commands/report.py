@@ -14,8 +14,9 @@ examples:
   dp-assay report
   dp-assay report --output build/report.html --open
 
-The page loads nothing from elsewhere: it can be mailed, printed, and read on a phone. Exit code 1
-if a specimen came out otherwise than it must, or accountants conflict where none is known to.
+It takes about a minute. The page loads nothing from elsewhere: it can be mailed, printed, and read
+on a phone. Exit code 1 if a specimen came out otherwise than it must, or accountants conflict where
+none is known to; 2 for bad input.
 """
 
 
@@ -33,12 +34,10 @@ def add(commands: Commands) -> None:
         type=Path,
         default=Path("report.html"),
         metavar="FILE",
-        help="default report.html",
+        help="the page, default ./report.html; folders are made",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the audits, default 0")
-    parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, help="processes, default: all cores"
-    )
+    options.add_seed(parser)
+    options.add_workers(parser, default=os.cpu_count() or 1)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     options.add_json(parser)
     parser.set_defaults(run=_run)
@@ -50,9 +49,7 @@ def _run(given: argparse.Namespace) -> int:
 
     seed = _validate.count("--seed", given.seed, minimum=0)
     workers = _validate.count("--workers", given.workers)
-    given.output.parent.mkdir(parents=True, exist_ok=True)
-    if given.output.is_dir():
-        raise ValueError(f"`--output` must be a file, got the folder {str(given.output)!r}.")
+    options.check_writable("--output", given.output)
     command = f"dp-assay report --seed {seed}"
     contents = gather(command=command, seed=seed, workers=workers)
     given.output.write_text(render(contents), encoding="utf-8")

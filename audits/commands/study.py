@@ -5,7 +5,22 @@ import json
 import os
 from pathlib import Path
 
+from accountants import _validate
 from audits.commands import Commands
+from audits.commands import options as shared
+from audits.workers import process_pool
+
+# As in `pvi.studies`, which the other commands need not wait for.
+_NAMES = ("workshop-table5", "thesis-linreg", "tmlr-adult", "tum-credit")
+_EXAMPLES = """\
+examples:
+  dp-assay study workshop-table5 --quick
+      minutes; shows that it runs, and no paper's number
+  dp-assay study workshop-table5 --output studies
+      as recorded: up to half an hour on two cores
+
+The record of the last full run ships with the package; `dp-assay report` shows it.
+"""
 
 
 def add(commands: Commands) -> None:
@@ -14,38 +29,51 @@ def add(commands: Commands) -> None:
         "study",
         help="train as the papers did, and put the certified ε beside each result",
         description="Runs a study and writes its tables, figures and JSON. A study that was "
-        "killed goes on where it was when the same command is given again.",
-        epilog="examples:\n"
-        "  dp-assay study workshop-table5 --quick\n"
-        "  dp-assay study workshop-table5 --output studies",
+        "killed goes on where it\nwas when the same command is given again.",
+        epilog=_EXAMPLES,
     )
-    study.add_argument("name", metavar="NAME", help="which; an unknown name lists them")
-    study.add_argument("--seeds", type=int, help="how many; the study's own number by default")
+    study.add_argument("name", metavar="NAME", help="one of " + ", ".join(_NAMES))
+    study.add_argument(
+        "--seeds",
+        type=int,
+        metavar="COUNT",
+        help="how many repetitions; by default as many as the study's record has",
+    )
     study.add_argument("--quick", action="store_true", help="a small version, to see it work")
     study.add_argument(
         "--redraw",
         action="store_true",
-        help="make tables and figures again from the record in OUTPUT, training nothing",
+        help="make tables and figures again from the record in FOLDER, training nothing",
     )
     study.add_argument(
-        "--output", type=Path, default=Path("studies"), help="a folder, default ./studies"
+        "--output",
+        type=Path,
+        default=Path("studies"),
+        metavar="FOLDER",
+        help="for the record, the figures and the journal; default ./studies",
     )
-    study.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, help="processes, default: all cores"
-    )
-    study.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    shared.add_workers(study, default=os.cpu_count() or 1)
+    shared.add_json(study)
     study.set_defaults(run=_study)
 
 
 def _study(options: argparse.Namespace) -> int:
-    from pvi.studies import load_study, redraw_study, run_study, worker_pool
+    from pvi.studies import load_study, redraw_study, run_study
 
+    if options.name not in _NAMES:
+        raise ValueError(
+            f"`NAME` must be one of {sorted(_NAMES)}, got {options.name!r}."
+            f"{shared.did_you_mean(options.name, _NAMES)}"
+        )
     study = load_study(options.name)
-    if options.workers < 1:
-        raise ValueError(f"`--workers` must be at least 1, got {options.workers!r}.")
     if options.redraw and options.seeds is not None:
         raise ValueError("`--redraw` must be without `--seeds`: a record has its own.")
-    with worker_pool(options.workers) as pool:
+    if options.seeds is not None:
+        _validate.count("--seeds", options.seeds)
+    workers = _validate.count("--workers", options.workers)
+    if not options.redraw:
+        shared.check_writable("--output", options.output / f"{options.name}.json")
+    with process_pool(workers) as pool:
         if options.redraw:
             record = redraw_study(study, quick=options.quick, folder=options.output, executor=pool)
         else:

@@ -4,16 +4,31 @@ import argparse
 import json
 import sys
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from audits.commands import Commands
+from accountants import _validate
+from audits.commands import Commands, drawing
+from audits.commands import options as shared
 from audits.wording import down, up
 
 if TYPE_CHECKING:
     from audits.specimens import Examination, Lint, Specimen
+
+_EXAMPLES = """\
+examples:
+  dp-assay zoo
+      the whole table
+  dp-assay zoo 'percentile clipping' --plot percentile.png
+      one of them, explained and drawn
+
+claimed ε: what the claim allows, rounded up. proved: at least so much does the flawed mechanism
+cost, without any draw. draws: per data set, until the verdict.
+
+Exit code 0 if every flawed mechanism was refuted that must be, and no repaired one was; 1 if one
+came out otherwise; 2 for bad input.
+"""
 
 
 def add(commands: Commands) -> None:
@@ -22,13 +37,19 @@ def add(commands: Commands) -> None:
         "zoo",
         help="audit the collection of known flaws, each beside its repaired twin",
         description="Audits every specimen, or those whose name contains NAME; with one of them, "
-        "explains it. Exit code 1 if one came out otherwise than expected.",
-        epilog="Example: dp-assay zoo 'percentile clipping' --plot percentile.png",
+        "explains it.",
+        epilog=_EXAMPLES,
     )
-    zoo.add_argument("name", nargs="?", default="", metavar="NAME", help="a name or part of it")
-    zoo.add_argument("--seed", type=int, default=0, help="of the audits' randomness, default 0")
-    zoo.add_argument("--plot", type=Path, metavar="FILE", help="draw the one that NAME stands for")
-    zoo.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    zoo.add_argument(
+        "name",
+        nargs="?",
+        default="",
+        metavar="NAME",
+        help="a name or a part of it, in any case; all by default",
+    )
+    shared.add_seed(zoo)
+    shared.add_plot(zoo, "draw the one that NAME stands for")
+    shared.add_json(zoo)
     zoo.set_defaults(run=_zoo)
 
 
@@ -36,15 +57,17 @@ def _zoo(options: argparse.Namespace) -> int:
     # Specimens are built on import; the other commands need not wait for them.
     from audits.specimens.examine import as_json, run_zoo
 
+    seed = _validate.count("--seed", options.seed, minimum=0)
     chosen, lints = _chosen(options.name)
     single = len(chosen) + len(lints) == 1
     if options.plot is not None and not single:
         names = [one.name for one in chosen] + [one.name for one in lints]
         raise ValueError(f"`NAME` must stand for one specimen to draw, got {names}.")
+    drawing.check_plot(options.plot)
     examinations: list[Examination] = []
     for index, specimen in enumerate(chosen, start=1):
         print(f"[{index}/{len(chosen)}] {specimen.name}", file=sys.stderr)
-        examinations += run_zoo([specimen], np.random.default_rng(options.seed))
+        examinations += run_zoo([specimen], np.random.default_rng(seed))
     if options.json:
         print(json.dumps(as_json(examinations, lints), indent=2))
     else:
@@ -65,16 +88,9 @@ def _chosen(name: str) -> tuple[list["Specimen"], list["Lint"]]:
     """What the name stands for: exactly, or else as a part."""
     from audits.specimens import LINTS, SPECIMENS
 
-    if name in SPECIMENS:
-        return [SPECIMENS[name]], []
-    if name in LINTS:
-        return [], [LINTS[name]]
-    chosen = [one for key, one in SPECIMENS.items() if name in key]
-    lints = [one for key, one in LINTS.items() if name in key]
-    if not chosen and not lints:
-        known = sorted([*SPECIMENS, *LINTS])
-        raise ValueError(f"`NAME` must be part of one of {known}, got {name!r}.")
-    return chosen, lints
+    names = shared.read_names("NAME", name, [*SPECIMENS, *LINTS])
+    chosen = [SPECIMENS[one] for one in names if one in SPECIMENS]
+    return chosen, [LINTS[one] for one in names if one in LINTS]
 
 
 def _print_table(examinations: list["Examination"], lints: list["Lint"]) -> None:

@@ -9,7 +9,7 @@ import json
 from importlib import resources
 from typing import Any
 
-from pvi.studies.run import redraw_study, run_jobs, run_study, worker_pool
+from pvi.studies.run import redraw_study, run_jobs, run_study
 from pvi.studies.study import COST_COLUMN, Cost, Job, Result, Results, Row, Study, Table
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "redraw_study",
     "run_jobs",
     "run_study",
-    "worker_pool",
 ]
 
 STUDIES = {

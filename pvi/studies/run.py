@@ -9,11 +9,8 @@ import concurrent.futures
 import contextlib
 import importlib.metadata
 import json
-import multiprocessing
-import os
 import platform
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
@@ -25,38 +22,6 @@ from pvi.studies.study import Job, Result, Results, Study, Table
 Settings = TypeVar("Settings")
 
 _PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy", "torch")
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-@contextlib.contextmanager
-def worker_pool(workers: int) -> Iterator[Executor]:
-    """Processes with one thread each: jobs are parallel, and threads inside them only compete."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        context = multiprocessing.get_context("spawn")
-        with concurrent.futures.ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_end_with_the_parent
-        ) as pool:
-            yield pool
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _end_with_the_parent() -> None:
-    """Ends this worker when the study is killed: nobody would tell it otherwise."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def run_jobs(

@@ -203,3 +203,19 @@ def test_plots_draw_what_they_say(axes):
 
     with pytest.raises(ValueError, match="sequential audit"):
         plots.plot_epsilon(Evidence(method="none", samples=1, confidence=0.9))
+
+
+def test_a_hunts_evidence_pays_for_all_of_its_tests():
+    """Three tests share the stake: the p-value holds for the hunt, not for the test that won."""
+
+    def flawed(data, rng, n):
+        return np.sum(data) + rng.normal(scale=0.5, size=n)
+
+    claim = Claim(mu=1.0)
+    verdict = hunt(flawed, claim, rng=np.random.default_rng(0), dimensions=(1,), records=(1,))
+    evidence = verdict.evidence
+    assert verdict.refuted
+    assert evidence.p_value <= 0.01
+    assert evidence.p_value == pytest.approx(np.exp(-evidence.log_e_value))
+    assert evidence.wealth_path[0][1] == pytest.approx(-np.log(3), abs=0.1)
+    assert evidence.wealth_path[-1][1] == pytest.approx(evidence.log_e_value)

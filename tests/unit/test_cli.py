@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
+from audits import cli
 from audits.cli import main
+from audits.commands import options, study
+from pvi.studies import STUDIES
 
 SETTING = [
     "--noise-multiplier",
@@ -219,12 +222,13 @@ def test_claims_draws_one_claim(capsys, tmp_path):
     [
         ("tum-theorem", "a.png", "`ID` must name one claim to draw, got 'tum-theorem', in"),
         ("tmlr-damping", "a.png", "no numbers to draw for tmlr-damping"),
-        ("tum-sensitivity", "missing/a.png", "`--plot` must be a file that can be written"),
+        ("tum-sensitivity", "file/a.png", "`--plot` must be a file that can be written"),
         ("tum-sensitivity", "a.nonsense", "nonsense"),
     ],
 )
 def test_what_cannot_be_drawn_ends_with_code_2(capsys, tmp_path, name, file, message):
     pytest.importorskip("matplotlib").use("Agg")
+    (tmp_path / "file").write_text("where a folder would have to be")
     assert main(["claims", name, "--plot", str(tmp_path / file)]) == 2
     captured = capsys.readouterr()
     assert message in captured.err
@@ -239,18 +243,95 @@ def test_an_unknown_name_ends_with_code_2(capsys, command):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("command", "slip", "meant"),
     [
-        (["table6"], "`name` must be one of ['thesis-linreg', "),
-        (["tum-credit", "--seeds", "0"], "`seeds` must be at least 1, got 0"),
-        (["tum-credit", "--workers", "0"], "`--workers` must be at least 1, got 0"),
-        (["tum-credit", "--redraw"], "`folder` must hold tum-credit.json"),
-        (["tum-credit", "--redraw", "--seeds", "2"], "`--redraw` must be without `--seeds`"),
+        ("zoo", "precentile clipping", "percentile clipping"),
+        ("claims", "thesis-random-wlk", "thesis-random-walk"),
+        ("study", "TMLR-adlt", "tmlr-adult"),
     ],
 )
-def test_a_study_that_cannot_be_run_ends_with_code_2(capsys, tmp_path, options, message):
-    assert main(["study", *options, "--output", str(tmp_path)]) == 2
+def test_a_slip_of_the_pen_is_answered_with_the_nearest_name(capsys, command, slip, meant):
+    assert main([command, slip]) == 2
     captured = capsys.readouterr()
-    assert message in captured.err
+    assert captured.err.endswith(f"Did you mean '{meant}'?\n")
     assert captured.out == ""
-    assert not list(tmp_path.iterdir())
+
+
+def test_names_are_found_in_any_case(capsys):
+    assert main(["zoo", "Fixed SEED", "--json"]) == 0
+    (specimen,) = json.loads(capsys.readouterr().out)["specimens"]
+    assert specimen["name"] == "fixed seed"
+
+
+def test_the_studies_named_in_the_help_are_the_studies():
+    assert tuple(STUDIES) == study._NAMES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["study", "table6"], "`NAME` must be one of ['thesis-linreg', "),
+        (["study", "tum-credit", "--redraw"], "`folder` must hold tum-credit.json"),
+        (["study", "tum-credit", "--redraw", "--seeds", "2"], "`--redraw` must be without"),
+        (["zoo", "fixed seed", "--seed", "-1"], "`--seed` must be at least 0, got -1."),
+        (["zoo", "fixed seed", "--plot", "a.nonsense"], "`--plot` must end in one of"),
+        (["study", "tum-credit", "--seeds", "0"], "`--seeds` must be at least 1, got 0."),
+        (["study", "tum-credit", "--workers", "0"], "`--workers` must be at least 1, got 0."),
+        (["study", "tum-credit", "--output", "file"], "`--output` must be a file that can"),
+        (["report", "--output", "file/report.html"], "`--output` must be a file that can"),
+        (["report", "--output", "."], "`--output` must be a file that can"),
+        (["zoo", "fixed seed", "--plot", "file/a.png"], "`--plot` must be a file that can"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_computed(
+    capsys, monkeypatch, tmp_path, arguments, named
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("where a folder would have to be")
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert named in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_that_is_there_survives_the_check(capsys, monkeypatch, tmp_path):
+    kept = tmp_path / "old.html"
+    kept.write_text("old")
+    options.check_writable("--output", kept)
+    options.check_writable("--output", tmp_path / "new" / "page.html")
+    assert kept.read_text() == "old"
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_negative_number_with_an_exponent_is_a_number(capsys):
+    """argparse would take -1e-5 for an unknown option."""
+    assert main(["epsilon", "--noise-multiplier", "1", "--delta", "-1e-5"]) == 2
+    assert capsys.readouterr().err == "dp-assay: `--delta` must be in (0, 1), got -1e-05.\n"
+
+
+def test_a_command_has_its_help_beside_it(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("    crosscheck  account for") for line in lines)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_explained(command):
+    """With an example of the command, and lines that fit a terminal."""
+    (subparsers,) = (a for a in cli._parser()._actions if isinstance(a.choices, dict))
+    parser = subparsers.choices[command]
+    assert all(action.help for action in parser._actions)
+    text = parser.format_help()
+    assert f"dp-assay {command}" in parser.epilog
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_an_epsilon_below_zero_means_zero(capsys):
+    """At δ = 0.5, prv-accountant's upper bound is negative; that contradicts nobody."""
+    pytest.importorskip("prv_accountant")
+    assert main(["crosscheck", "--noise-multiplier", "1", "--delta", "0.5", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["accountants"]
+    assert all(row["upper"] >= 0.0 for row in rows)

@@ -40,6 +40,30 @@ def gives_one(data, rng, n):
 
 def takes_four(a, b, c, d):
     return a
+
+def forgets_to_return(data, rng):
+    sum(data) + rng.normal()
+
+def words(data, rng, n):
+    return ["yes"] * n
+
+def not_a_batch(data, rng, n):
+    return type("Odd", (), {"__len__": lambda self: n})()
+
+def size_tells(data, rng):
+    return rng.normal(size=len(data))
+
+def leaves(data, rng):
+    raise SystemExit(7)
+
+def keyword_only(data, *, rng):
+    return 0.0
+
+def hidden_in_the_imaginary_part(data, rng, n):
+    return rng.normal(size=n) + 1j * sum(data)
+
+def not_a_number(data, rng, n):
+    return np.full(n, np.nan)
 """
 CLAIMED = ["--noise-multiplier", "1"]
 SURE = ["--confidence", "0.999999", "--max-samples", "2e3"]
@@ -133,6 +157,26 @@ def test_a_point_is_called_weak(user_file, capsys):
     assert "weak claim" in out
 
 
+def test_the_evidence_is_named_beside_the_claim(user_file, capsys):
+    """ε = 4.3772 at δ = 1e-5 for μ = 1 (Balle and Wang 2018, Theorem 8)."""
+    assert main(["audit", f"{user_file}:too_little_noise", *CLAIMED]) == 1
+    out = capsys.readouterr().out
+    assert "multiplied their stake by" in out
+    assert "one point, where the claim is tested as a whole curve" in out
+    assert "ε ≤ 4.38 at δ = 1e-05" in out
+
+
+def test_the_imaginary_part_is_looked_at(user_file, capsys):
+    assert main(["audit", f"{user_file}:hidden_in_the_imaginary_part", *CLAIMED]) == 1
+    assert "REFUTED" in capsys.readouterr().out
+
+
+def test_silence_of_a_broken_mechanism_is_remarked_upon(user_file, capsys):
+    command = ["audit", f"{user_file}:not_a_number", *CLAIMED, "--max-samples", "500"]
+    assert main(command) == 0
+    assert "All outputs were the same" in capsys.readouterr().out
+
+
 def test_steps_and_sampling_make_an_event(user_file, capsys):
     event = [*CLAIMED, "--sampling-rate", "0.5", "--steps", "4", "--max-samples", "50"]
     assert main(["audit", f"{user_file}:repaired", *event, "--json"]) == 0
@@ -154,6 +198,15 @@ def test_without_a_pair_it_hunts(tmp_path, capsys):
     assert "δ = 1e-06" in captured.out
 
 
+def test_a_hunt_that_fails_everywhere_says_what_it_tried(tmp_path, capsys):
+    file = tmp_path / "other_data.py"
+    file.write_text("def f(data, rng, n): return [data['x']] * n")
+    assert main(["audit", f"{file}:f", *CLAIMED]) == 2
+    err = capsys.readouterr().err
+    assert "IndexError" in err
+    assert "arrays of shape (records, dimension); give PAIR or --pair" in err
+
+
 def test_the_evidence_is_drawn(user_file, tmp_path, capsys):
     picture = tmp_path / "evidence.svg"
     assert main(["audit", f"{user_file}:too_little_noise", "--plot", str(picture)]) == 1
@@ -168,6 +221,17 @@ def test_the_evidence_is_drawn(user_file, tmp_path, capsys):
         ("takes_four", CLAIMED, "(data, rng, n) or (data, rng)"),
         ("PAIR", CLAIMED, "must be a function"),
         ("absent", CLAIMED, "must define 'absent'"),
+        ("too_litle_noise", CLAIMED, "Did you mean 'too_little_noise'?"),
+        ("forgets_to_return", CLAIMED, "must return numbers, or arrays of numbers of one shape"),
+        ("words", CLAIMED, "got 'yes'"),
+        ("not_a_batch", CLAIMED, "must return numbers"),
+        ("size_tells", CLAIMED, "of one size on both data sets"),
+        ("leaves", CLAIMED, "failed: SystemExit: 7 (my_file.py, line "),
+        ("keyword_only", CLAIMED, "got (data, *, rng)."),
+        ("repaired", ["--epsilon", "1", "--steps", "9"], "`--steps` must be left out unless"),
+        ("repaired", ["--mu", "1", "--sampling-rate", "0.1"], "`--sampling-rate` must be left"),
+        ("repaired", ["--steps", "9"], "got CLAIM in "),
+        ("repaired", [*CLAIMED, "--plot", "/dev/null/x.png"], "`--plot` must be a file that can"),
         ("repaired", ["--pair", "NOT_A_PAIR"], "must be two data sets"),
         ("repaired", ["--pair", "absent"], "must define 'absent'"),
         ("repaired", ["--mu", "1", "--rho", "1"], "--mu, --rho"),

@@ -4,7 +4,7 @@ import dp_accounting as dpa
 import pytest
 from dp_accounting import NeighboringRelation
 
-from accountants import crosscheck
+from accountants import Bounds, MomentsAccountant, crosscheck
 from accountants.crosscheck import CrossCheck, Row
 
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -106,3 +106,17 @@ def test_bad_arguments_are_named():
         crosscheck(dpa.NoOpDpEvent(), 1e-5, "add")
     with pytest.raises(ValueError, match="`noise_multiplier` must be"):
         crosscheck(dpa.GaussianDpEvent(-1.0), 1e-5)
+
+
+def test_what_is_not_a_number_is_no_answer(monkeypatch):
+    """min() over rows with a NaN would depend on their order."""
+    monkeypatch.setattr(MomentsAccountant, "get_epsilon_bounds", lambda *_: Bounds(0.0, math.nan))
+    table = crosscheck(dpa.GaussianDpEvent(1.0), 1e-5, peers=False)
+    assert not table.rows[0].answered
+    assert table.rows[0].note == "fails: not a number"
+    assert table.best.upper < 4.4
+
+
+def test_printed_bounds_are_rounded_outwards():
+    printed = str(table_of((1.99999999999, 2.00000000001)))
+    assert printed.splitlines()[2].split()[2:4] == ["1.9999999", "2.0000001"]

@@ -3,14 +3,18 @@
 import dataclasses
 import html.parser
 import json
+import re
+from typing import get_args
 
 import pytest
 
+from audits.claims.ledger import Paper
 from audits.cli import main
 from audits.report import gather, render
 from audits.report.charts import Axis, Series, line_chart
 from audits.report.markup import Markup, badge, join, prose, table, tag
-from pvi.studies import STUDIES
+from audits.wording import PAPERS
+from pvi.studies import STUDIES, recorded
 
 VOID = {"meta", "img", "br", "col"}
 
@@ -127,6 +131,27 @@ def test_a_record_is_shown_with_how_it_was_made(contents):
     shown = Page(render(dataclasses.replace(contents, studies={"nothing": record}))).text
     for words in ("A study <of> nothing.", "<i>", "N&M", "numpy 9.9", "Settings()", "is not there"):
         assert words in shown
+
+
+def test_a_studys_tables_open_on_a_click_and_figures_do_not(contents):
+    name = "thesis-linreg"
+    studies = {name: recorded(name)}
+    text = render(dataclasses.replace(contents, studies=studies))
+    section = text[text.index('id="studies"') : text.index('id="reproduce"')]
+    closed = "".join(re.findall(r"<details>.*?</details>", section, re.DOTALL))
+    assert section.count("<table") == closed.count("<table") == len(studies[name]["tables"])
+    assert "<img" not in closed
+    assert "Fig. 4.4 and 4.5</figcaption>" in section
+
+
+def test_the_papers_are_named_by_their_titles(page):
+    assert "Distributed Variational Inference and Privacy" in page.text
+    assert set(PAPERS) == set(get_args(Paper))
+
+
+def test_the_certified_interval_comes_first(contents):
+    text = render(contents)
+    assert text.index(">dp-assay Fourier</th>") < text.index(">dp-assay moments</th>")
 
 
 def test_what_was_not_expected_is_named(contents):

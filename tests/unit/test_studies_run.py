@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from audits.workers import process_pool
 from mechanisms import ParameterPerturbation, Scope
 from pvi.studies import (
     COST_COLUMN,
@@ -27,7 +28,6 @@ from pvi.studies import (
     redraw_study,
     run_jobs,
     run_study,
-    worker_pool,
 )
 
 CALLS: list[int] = []
@@ -82,7 +82,7 @@ def test_a_lost_worker_is_said_and_loses_nothing_that_is_finished(tmp_path: Path
     run_jobs(jobs_for(1), journal, stream=io.StringIO())
     jobs = [*jobs_for(1), Job(key="lost", function=os._exit, arguments=(1,))]
     with (
-        worker_pool(1) as pool,
+        process_pool(1) as pool,
         pytest.raises(ChildProcessError, match="same command again"),
     ):
         run_jobs(jobs, journal, executor=pool, stream=io.StringIO())
@@ -210,9 +210,9 @@ def test_every_table_ends_with_the_cost() -> None:
 
 _KILLED = """
 import os, signal, sys, time
-from pvi.studies import worker_pool
+from audits.workers import process_pool
 if __name__ == "__main__":
-    with worker_pool(1) as pool:
+    with process_pool(1) as pool:
         print(pool.submit(os.getpid).result(), flush=True)
         pool.submit(time.sleep, 600)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -16,6 +16,7 @@ from audits.report.markup import (
     stacking_table,
     tag,
 )
+from audits.wording import PAPERS
 
 _COLUMNS = ("place", "statement", "verdict", "our figures")
 _CONDITIONS = {
@@ -43,6 +44,7 @@ def _paper(paper: str, claims: list[dict[str, Any]]) -> Markup:
     return join(
         [
             tag("h3", paper),
+            *([tag("p", PAPERS[paper])] if paper in PAPERS else []),
             tag("p", marks, class_="key"),
             stacking_table(f"{paper}: {len(claims)} statements", _COLUMNS, rows),
         ]

@@ -1,6 +1,7 @@
 """What the studies' recorded runs found."""
 
 import base64
+import re
 from importlib import resources
 from typing import Any
 
@@ -13,7 +14,8 @@ def section(contents: Contents) -> Markup:
     intro = tag(
         "p",
         "Training as the papers did, with the certified cost beside each result. These runs take "
-        "minutes to hours, so the report shows their records.",
+        "minutes to hours, so the report shows their records: the figures, and the tables on a "
+        "click.",
     )
     return join([intro, *(_study(name, record) for name, record in contents.studies.items())])
 
@@ -22,12 +24,13 @@ def _study(name: str, record: dict[str, Any] | None) -> Markup:
     if record is None:
         missing = join(["Not recorded. Run ", tag("code", f"dp-assay study {name}"), "."])
         return join([tag("h3", name), tag("p", missing, class_="missing")])
-    parts = [tag("h3", name), tag("p", record["summary"])]
-    for one in record["tables"]:
-        parts.append(table(one["title"], one["columns"], one["rows"]))
-        if one["note"]:
-            parts.append(tag("p", one["note"], class_="note"))
-    parts.extend(_figure(name, file) for file in record["figures"])
+    figures = join(_figure(name, file) for file in record["figures"])
+    parts = [
+        tag("h3", name),
+        tag("p", record["summary"]),
+        tag("div", figures, class_="figures"),
+        *(_table(one) for one in record["tables"]),
+    ]
     versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
     made = facts(
         [
@@ -40,9 +43,16 @@ def _study(name: str, record: dict[str, Any] | None) -> Markup:
     return join([*parts, details("How this was made", made)])
 
 
+def _table(one: dict[str, Any]) -> Markup:
+    """Behind its title: some have dozens of rows."""
+    note = [tag("p", one["note"], class_="note")] if one["note"] else []
+    rows = table(one["title"], one["columns"], one["rows"])
+    return details(f"{one['title']} ({len(one['rows'])} rows)", rows, *note)
+
+
 def _figure(study: str, file: str) -> Markup:
     source = resources.files("pvi.studies").joinpath("recorded", file)
-    words = file.removesuffix(".png").removeprefix(f"{study}_").replace("_", " ")
+    words = _caption(file.removesuffix(".png").removeprefix(f"{study}_"))
     if not source.is_file():
         return tag("p", f"The figure {file} is not there.", class_="missing")
     encoded = base64.b64encode(source.read_bytes()).decode("ascii")
@@ -50,3 +60,9 @@ def _figure(study: str, file: str) -> Markup:
         "img", src=f"data:image/png;base64,{encoded}", alt=f"Figure of the study {study}: {words}"
     )
     return tag("figure", image, tag("figcaption", words), class_="picture")
+
+
+def _caption(name: str) -> str:
+    """Words for a file's name: `fig4_4_and_4_5` is "Fig. 4.4 and 4.5"."""
+    words = re.sub(r"(\d)_(\d)", r"\1.\2", name).replace("_", " ")
+    return re.sub(r"^fig(?=\d)", "fig. ", words).capitalize()

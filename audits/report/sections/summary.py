@@ -47,7 +47,7 @@ def counts(contents: Contents) -> list[tuple[str, str, str]]:
             "zoo",
             f"{refuted} of {guilty}",
             "flawed mechanisms refuted"
-            + (f"; {harmless} more look flawed and are harmless" if harmless else ""),
+            + (f"; {harmless} more where the flaw does no harm" if harmless else ""),
         ),
         ("zoo", f"{twins} of {total}", "repaired twins not refuted, which is no proof"),
         ("zoo", f"{len(contents.lints)}", "mistakes on paper, found without sampling"),
