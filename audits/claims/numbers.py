@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from accountants import Bounds
+from audits.wording import down, up
+
+_DIGITS = 4
 
 Role: TypeAlias = Literal["stated", "certified", "computed", "measured"]
 
@@ -24,6 +27,8 @@ class Number:
 
     >>> str(stated("ε", 0.0, 3.8)), str(certified("ε", Bounds(54.68, math.inf)))
     ('≤ 3.8', '≥ 54.68')
+    >>> str(certified("ε", Bounds(1.57961, 1.81479)))
+    '1.579 to 1.815'
     >>> certified("ε", Bounds(54.68, math.inf)).contradicts(stated("ε", 0.0, 3.8))
     True
     """
@@ -59,11 +64,15 @@ class Number:
     def __str__(self) -> str:
         if _short(self.high) == _short(self.value):
             return _short(self.value)
+        # A rounded bound stays a bound.
+        low, high = down(self.value, _DIGITS), up(self.high, _DIGITS)
         if self.high == math.inf:
-            return f"≥ {_short(self.value)}"
-        if self.value in (0.0, -math.inf):
-            return f"≤ {_short(self.high)}"
-        return f"{_short(self.value)} to {_short(self.high)}"
+            text = f"≥ {low}"
+        elif self.value in (0.0, -math.inf):
+            text = f"≤ {high}"
+        else:
+            text = f"{low} to {high}"
+        return text.replace("-", "−")
 
     def as_json(self) -> dict[str, object]:
         """Plain data; JSON has no infinities, they become "inf" and "-inf"."""
@@ -86,7 +95,7 @@ class Number:
 def _short(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:.4g}".replace("-", "−")
+    return f"{value:.{_DIGITS}g}".replace("-", "−")
 
 
 def stated(label: str, value: float, upper: float | None = None) -> Number:

@@ -134,8 +134,8 @@ def _explain(one: "Examination | Lint") -> None:
         print(
             "\nWitness: "
             + _wrapped(
-                f"{witness.event}: probability ≥ {witness.probability_first_lower:.6g} on the "
-                f"first data set, ≤ {witness.probability_second_upper:.3g} on the second; "
+                f"{witness.event}: probability ≥ {down(witness.probability_first_lower)} on the "
+                f"first data set, ≤ {up(witness.probability_second_upper, 3)} on the second; "
                 f"ε ≥ {down(witness.epsilon_lower(1e-5), 4)} at δ = 1e-5, without any draw."
             )
         )

@@ -164,7 +164,7 @@ def test_zoo_explains_and_draws_a_lint(capsys, tmp_path):
 def test_zoo_shows_a_witness_and_draws_the_specimen(capsys, tmp_path):
     target = tmp_path / "percentile.png"
     assert main(["zoo", "percentile clipping", "--plot", str(target)]) == 0
-    assert "Witness: the output is shorter" in capsys.readouterr().out
+    assert "Witness: the first round moves" in capsys.readouterr().out
     assert target.read_bytes().startswith(b"\x89PNG")
 
 

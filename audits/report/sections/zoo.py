@@ -124,8 +124,8 @@ def _witness(one: dict[str, Any]) -> list[tuple[str, object]]:
     return [
         (
             "Proof without sampling",
-            f"{witness['event']}: probability at least {witness['probability_first_lower']:.6g} "
-            f"on one data set, at most {witness['probability_second_upper']:.3g} on the other",
+            f"{witness['event']}: probability at least {down(witness['probability_first_lower'])} "
+            f"on one data set, at most {up(witness['probability_second_upper'], 3)} on the other",
         )
     ]
 
