@@ -25,11 +25,11 @@ class Number:
       role: "stated" by the paper, or following from what it states; "certified" by a proof;
         "computed" by a closed form or without chance; "measured" on samples.
 
-    >>> str(stated("ε", 0.0, 3.8)), str(certified("ε", Bounds(54.68, math.inf)))
-    ('≤ 3.8', '≥ 54.68')
+    >>> str(stated("ε", 0.0, 3.75)), str(certified("ε", Bounds(54.75, math.inf)))
+    ('≤ 3.75', '≥ 54.75')
     >>> str(certified("ε", Bounds(1.57961, 1.81479)))
     '1.579 to 1.815'
-    >>> certified("ε", Bounds(54.68, math.inf)).contradicts(stated("ε", 0.0, 3.8))
+    >>> certified("ε", Bounds(54.75, math.inf)).contradicts(stated("ε", 0.0, 3.75))
     True
     """
 
