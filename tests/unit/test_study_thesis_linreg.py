@@ -13,8 +13,16 @@ import numpy as np
 import pytest
 
 from accountants import gaussian
-from mechanisms import Scope, project
-from pvi import StepContext
+from mechanisms import DPOptimisation, Scope, epsilon_bounds, project
+from pvi import (
+    SGD,
+    Context,
+    LinearRegression,
+    MeanFieldGaussian,
+    Shard,
+    StepContext,
+    WholeShard,
+)
 from pvi.studies import COST_COLUMN, load_study, recorded, run_study
 from pvi.studies.thesis_linreg.batch_percentile import PercentileSum, batch_percentile
 from pvi.studies.thesis_linreg.case import (
@@ -26,9 +34,16 @@ from pvi.studies.thesis_linreg.case import (
 )
 from pvi.studies.thesis_linreg.cases import cases
 from pvi.studies.thesis_linreg.costs import cost
-from pvi.studies.thesis_linreg.sparse_poisson import GapSampler
+from pvi.studies.thesis_linreg.descent import ThesisDescent
+from pvi.studies.thesis_linreg.sparse_poisson import GapSampler, SparsePoisson
 from pvi.studies.thesis_linreg.statements import statements
-from pvi.studies.thesis_linreg.training import certified, moments_epsilon, updates_within
+from pvi.studies.thesis_linreg.training import (
+    certified,
+    moments_epsilon,
+    train,
+    updates_within,
+)
+from pvi.studies.thesis_linreg.variant import VARIANTS, Variant
 
 STUDY = load_study("thesis-linreg")
 DELTA = 1e-4
@@ -168,6 +183,154 @@ def test_limited_steps_keep_their_direction() -> None:
     gradient = np.array([[30.0, 40.0], [0.3, 0.4]])
     step, _ = LimitedSGD(0.1, 10.0).step(gradient, {})
     np.testing.assert_allclose(step, [[0.6, 0.8], [0.03, 0.04]], rtol=1e-6)
+
+
+ONE_CLIENT = Shard(
+    inputs=np.random.default_rng(4).normal(size=(40, 2)),
+    targets=np.random.default_rng(5).normal(size=40),
+)
+CAVITY = MeanFieldGaussian.from_mean_variance([0.3, -0.2], [0.5, 0.8])
+START = MeanFieldGaussian.from_mean_variance([0.1, 0.4], [0.05, 0.02])
+
+
+def _descend(variant: Variant, *, clip_norm: float, steps: int = 1) -> MeanFieldGaussian:
+    """From `START` by steps of 0.1, with q = 0.5, σ = 2 and a fixed generator."""
+    descent = ThesisDescent(
+        rule=SGD(learning_rate=0.1),
+        steps=steps,
+        sampler=GapSampler(0.5),
+        clip_norm=clip_norm,
+        noise_multiplier=2.0,
+        variant=variant,
+    )
+    return descent.solve(
+        LinearRegression(dimension=2, noise_std=1.5),
+        ONE_CLIENT,
+        cavity=CAVITY,
+        start=START,
+        state={},
+        temperature=1.0,
+        context=Context(client=0, round=1, rng=np.random.default_rng(6)),
+    ).q
+
+
+def test_the_thesiss_descent_without_its_ways_is_the_mechanisms() -> None:
+    """The same generator, three steps with records clipped and perturbed: the same message."""
+    mechanism = DPOptimisation(
+        clip_norm=0.7,
+        noise_multiplier=2.0,
+        steps=3,
+        rule=SGD(learning_rate=0.1),
+        sampling=SparsePoisson(0.5),
+        objective_divisor=ONE_CLIENT.size,
+    )
+    run = mechanism.build(
+        model=LinearRegression(dimension=2, noise_std=1.5),
+        data=[ONE_CLIENT],
+        prior=START,
+        rng=np.random.default_rng(6),
+    )
+    strategy = run.federation.clients[0].strategy
+    assert isinstance(strategy, WholeShard)
+    expected = strategy.solver.solve(
+        strategy.model,
+        ONE_CLIENT,
+        cavity=CAVITY,
+        start=START,
+        state={},
+        temperature=1.0,
+        context=Context(client=0, round=1, rng=np.random.default_rng(6)),
+    ).q
+    found = _descend(Variant(), clip_norm=0.7, steps=3)
+    np.testing.assert_allclose(found.vector, expected.vector, rtol=1e-9)
+
+
+@pytest.mark.parametrize("by_variance", [False, True])
+@pytest.mark.parametrize("spread_prior", [False, True])
+@pytest.mark.parametrize("realised_batch", [False, True])
+def test_the_thesiss_descent_is_algorithm_2_with_equations_4_21_and_4_22(
+    by_variance: bool, spread_prior: bool, realised_batch: bool
+) -> None:
+    """One step against the printed formulas, record by record."""
+    rng = np.random.default_rng(6)
+    batch = GapSampler(0.5).draw(40, (), rng)
+    assert batch.indices is not None
+    assert batch.mask is not None
+    chosen = batch.indices[batch.mask > 0.0]
+    variance, precision, clip_norm = START.variance, CAVITY.precision, 0.7
+    total, prior = np.zeros(4), np.zeros(4)
+    for n in chosen:
+        x, y = ONE_CLIENT.inputs[n], ONE_CLIENT.targets[n]
+        by_mean = -(x * (x @ START.mean) - x * y) / 1.5**2
+        by_var = -(x**2) / (2.0 * 1.5**2)
+        prior_mean = -(precision * START.mean - precision * CAVITY.mean) / 40.0
+        prior_var = (1.0 / variance - precision) / (2.0 * 40.0)
+        chain = np.ones(2) if by_variance else variance
+        prior = np.concatenate([prior_mean, prior_var * chain])
+        row = np.concatenate([by_mean, by_var * chain]) + (prior if spread_prior else 0.0)
+        total += row / max(1.0, float(np.linalg.norm(row)) / clip_norm)
+    total += 2.0 * clip_norm * rng.standard_normal(4)
+    slope = total / (len(chosen) if realised_batch else 20.0) + (0.0 if spread_prior else prior)
+    slope[2:] *= variance if by_variance else 1.0
+    found = _descend(
+        Variant(by_variance=by_variance, spread_prior=spread_prior, realised_batch=realised_batch),
+        clip_norm=clip_norm,
+    )
+    np.testing.assert_allclose(found.mean, START.mean + 0.1 * slope[:2], rtol=1e-7)
+    np.testing.assert_allclose(
+        np.log(found.variance), np.log(variance) + 0.1 * slope[2:], rtol=1e-7
+    )
+
+
+def test_nothing_is_certified_for_the_division_by_the_realised_batch() -> None:
+    case = dataclasses.replace(SUBSAMPLED, variant=Variant(realised_batch=True))
+    price = cost(case, 10, DELTA)
+    assert (price.lower, price.upper) == (0.0, math.inf)
+    assert str(price).startswith("[0.0000, ∞] at δ = 0.0001; add/remove one record; Poisson")
+
+
+def test_other_variants_cost_what_the_mechanism_does() -> None:
+    for variant in VARIANTS:
+        if not variant.realised_batch:
+            mechanism = dataclasses.replace(SUBSAMPLED, clients=5, variant=variant).mechanism()
+            assert mechanism is not None
+            plan = mechanism.plan(clients=5, rounds=10, dimension=2)
+            bounds = epsilon_bounds(plan, Scope(), DELTA)
+            assert (bounds.lower, bounds.upper) == certified(SUBSAMPLED, 10, DELTA)
+
+
+def test_a_run_that_diverges_says_when() -> None:
+    """Steps thirty times too long."""
+    wild = dataclasses.replace(
+        cases(STUDY.quick)["4.1/σ=1"],
+        learning_rate=3.0,
+        steps=3,
+        updates=50,
+        variant=Variant(damped=False, limited=False),
+    )
+    found = train(wild, (0,), 50, DELTA, True)
+    ended = found["diverged"]
+    assert ended is not None
+    assert max(found["updates"]) < ended
+    assert len(found["natural"]) == len(found["updates"]) == len(found["median"])
+
+
+def test_every_setting_of_the_thesiss_figures_is_run() -> None:
+    """Section 4.3: which percentiles stand beside C = 5, and at which sampling rate.
+
+    The sound rule has at least the lowest and the highest of them.
+    """
+    run: dict[tuple[str, float], dict[type, set[int]]] = {}
+    for key, case in cases(STUDY.settings).items():
+        if isinstance(case.clip, BatchPercentile | PrivateQuantile):
+            own = run.setdefault((key.partition("/")[0], case.sampling_rate), {})
+            own.setdefault(type(case.clip), set()).add(case.clip.percentile)
+    four, three = {20, 40, 60, 80}, {20, 40, 60}
+    expected = {("4.3", 1.0): four, ("4.3", 0.1): four, ("4.3", 0.03): four}
+    expected |= {("4.4", 0.03): three, ("4.5", 0.03): three}
+    assert {place: found[BatchPercentile] for place, found in run.items()} == expected
+    for place, found in run.items():
+        assert {min(expected[place]), max(expected[place])} <= found[PrivateQuantile]
 
 
 def test_runs_end_where_the_thesiss_accountant_passes_the_stop() -> None:

@@ -1,5 +1,6 @@
 """The study `tum-credit`: its costs against closed forms, its measures, and its record."""
 
+import dataclasses
 import io
 import json
 import math
@@ -24,6 +25,8 @@ from pvi.studies.tum_credit.costs import (
     composed_exact_rounds,
     training_sizes,
 )
+from pvi.studies.tum_credit.grids import GRIDS, SEARCH_SEED, TUM_NOISE, WAYS
+from pvi.studies.tum_credit.search import search_runs, search_table
 from pvi.studies.tum_credit.settings import (
     CENTRAL,
     GD,
@@ -75,6 +78,43 @@ def test_private_rows_meet_their_target(quick: tuple[dict[str, Any], Path]) -> N
             scope = RECORD if method.noise.aggregator == "none" else RECORD_IN_SUM
             found = bounds(method.noise, QUICK.records, rounds, scope, QUICK.delta)
             assert 0.999 * epsilon < found.lower <= found.upper <= epsilon * (1.0 + 1e-9)
+
+
+def test_the_search_is_on_a_seed_and_on_records_that_no_reported_run_has() -> None:
+    """Seeds count from 0; another seed's data share no record with the search's."""
+    assert range(STUDY.seeds).stop <= SEARCH_SEED
+    assert {grid.way for grid in GRIDS} == {TUM_NOISE, *WAYS}
+    own, reported = split(RECORDS, SEARCH_SEED), split(RECORDS, 0)
+    rows = [
+        {tuple(row) for shard in (*data.train, data.test) for row in shard.inputs.tolist()}
+        for data in (own, reported)
+    ]
+    assert not rows[0] & rows[1]
+    trained = {tuple(row) for shard in own.train for row in shard.inputs.tolist()}
+    assert not trained & {tuple(row) for row in own.test.inputs.tolist()}
+
+
+def test_reported_runs_use_the_chosen_candidate(quick: tuple[dict[str, Any], Path]) -> None:
+    for grid in QUICK.grids:
+        keys = [f"private/ε={e:g}/{grid.way}" for e in QUICK.epsilons]
+        for key in [f"tum/C={TUM_CLIP:g}"] if grid.way == TUM_NOISE else keys:
+            method, _ = methods(QUICK)[key]
+            assert method.noise is not None
+            found = (method.learning_rate, method.noise.clip_norm)
+            assert found == (grid.used.learning_rate, grid.used.clip_norm)
+    table = quick[0]["tables"][-1]
+    assert len(table["rows"]) == sum(len(grid.candidates) for grid in QUICK.grids)
+
+
+def test_a_choice_that_the_search_does_not_prefer_is_marked() -> None:
+    settings = dataclasses.replace(QUICK, grids=(QUICK.grids[1],))
+    for better, mark in ((0, "yes"), (1, "yes, though this search prefers candidate 2")):
+        results = {
+            key: {"auc": 0.7 if key.startswith(f"search/GD/{better}") else 0.6}
+            for key in search_runs(settings)
+        }
+        rows = search_table(settings, results).rows
+        assert [row.cells[-1] for row in rows] == [mark, ""]
 
 
 @pytest.mark.parametrize("rounds", [1, 16, 225])
@@ -186,7 +226,11 @@ def test_the_shipped_record_covers_every_method() -> None:
     assert record is not None
     assert record["command"] == f"dp-assay study tum-credit --seeds {STUDY.seeds}"
     assert record["settings"] == repr(STUDY.settings)
-    assert set(record["results"]) == {CENTRAL, *methods(STUDY.settings)}
+    runs = {CENTRAL, *methods(STUDY.settings), *search_runs(STUDY.settings)}
+    assert set(record["results"]) == runs
+    table = search_table(STUDY.settings, record["results"])
+    assert [row.cells[-1] for row in table.rows].count("yes") == len(GRIDS)
+    assert {row.cells[-1] for row in table.rows} == {"yes", ""}
     titles = " ".join(table["title"] for table in record["tables"])
     assert all(f"Fig. {number}" in titles for number in (9, 10, 12))
     folder = resources.files("pvi.studies").joinpath("recorded")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pvi.studies.study import Job, Results, Study
-from pvi.studies.thesis_linreg.cases import QUICK, Settings, cases
+from pvi.studies.thesis_linreg.cases import FIRST_KEY, QUICK, Settings, cases
 from pvi.studies.thesis_linreg.tables import tables
 from pvi.studies.thesis_linreg.training import train
 
@@ -18,7 +18,13 @@ def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
         Job(
             key=key,
             function=train,
-            arguments=(case, tuple(seeds), settings.points, settings.delta),
+            arguments=(
+                case,
+                tuple(seeds),
+                settings.points,
+                settings.delta,
+                key.startswith(FIRST_KEY),
+            ),
         )
         for key, case in cases(settings).items()
     ]

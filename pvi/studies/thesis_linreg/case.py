@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from mechanisms import AdaptiveClip, AllRecords, DPOptimisation, Sampling, clip_rows
-from pvi import State
+from pvi import SGD, Rule, State
 from pvi._validate import FloatArray
 from pvi.studies.thesis_linreg.sparse_poisson import SparsePoisson
+from pvi.studies.thesis_linreg.variant import OWN_WAY, Variant
 
 # Far above what a working run has: it only keeps an improper cavity from throwing q to infinity.
 LARGEST_GRADIENT = 10.0
@@ -65,6 +66,7 @@ class Case:
       learning_rate: α, on the objective divided by N.
       steps: DP-SGD steps of a client in one server update.
       updates: Server updates, each with a message of every client.
+      variant: How a client descends and how messages are combined.
     """
 
     theta: tuple[float, float] = (-1.0, 2.0)
@@ -77,6 +79,7 @@ class Case:
     learning_rate: float
     steps: int
     updates: int
+    variant: Variant = OWN_WAY
 
     @property
     def sampling(self) -> Sampling:
@@ -85,16 +88,22 @@ class Case:
 
     @property
     def damping(self) -> float:
-        """1/M: with undamped updates of five clients the noise makes q improper (see the study)."""
-        return 1.0 / self.clients
+        """1/M, as undamped updates of five clients at once diverge (see the study's variants)."""
+        return 1.0 / self.clients if self.variant.damped else 1.0
 
     @property
-    def rule(self) -> "LimitedSGD":
+    def rule(self) -> Rule:
         """Gradient descent with the threshold that Thesis 4.2.2 proposes against instability."""
+        if not self.variant.limited:
+            return SGD(learning_rate=self.learning_rate)
         return LimitedSGD(self.learning_rate, LARGEST_GRADIENT)
 
     def mechanism(self) -> DPOptimisation | None:
-        """The accounted mechanism; None for the rule that has none."""
+        """The accounted mechanism; None for the rule that has none.
+
+        A variant's own descent clips and perturbs by the same amounts, so that the mechanism's plan
+        is also the variant's; but for the division by the realised batch, see `certified`.
+        """
         if isinstance(self.clip, BatchPercentile):
             return None
         multiplier = self.noise_multiplier

@@ -12,6 +12,7 @@ from pvi.studies.thesis_linreg.case import (
     PrivateQuantile,
 )
 from pvi.studies.thesis_linreg.training import updates_within
+from pvi.studies.thesis_linreg.variant import AS_TOLD, NEAREST, VARIANTS, Variant
 
 FIXED = FixedNorm(5.0)
 
@@ -30,11 +31,11 @@ class Settings:
       noise_updates: The server updates that it shows, some of Figure 4.1's.
       clip_norms: C of Figure 4.2.
       sampling_rates: q of Figure 4.2.
-      percentiles: The Thesis's rule for q = 1 and 0.1.
-      private_percentiles: The sound rule for q = 1 and 0.1.
-      long_percentiles: The Thesis's rule for q = 0.03, whose runs are ten times as long; the first
-        of them in Figures 4.3 and 4.5, all in 4.4.
-      long_private_percentiles: The sound rule there.
+      variants: How else Figure 4.1 is run.
+      percentiles: Of Figure 4.3, for the Thesis's rule.
+      private_percentiles: Those of them that the sound rule has too.
+      unstable_percentiles: Of Figures 4.4 and 4.5, for the Thesis's rule.
+      unstable_private_percentiles: Those of them that the sound rule has too.
       points: Points of a curve.
     """
 
@@ -47,29 +48,31 @@ class Settings:
     noise_updates: int = 200
     clip_norms: tuple[float, ...] = (2.0, 5.0, 8.0)
     sampling_rates: tuple[float, ...] = (0.01, 0.03, 0.1, 1.0)
+    variants: tuple[Variant, ...] = VARIANTS
     percentiles: tuple[int, ...] = (20, 40, 60, 80)
     private_percentiles: tuple[int, ...] = (20, 80)
-    long_percentiles: tuple[int, ...] = (20, 60)
-    long_private_percentiles: tuple[int, ...] = (20,)
+    unstable_percentiles: tuple[int, ...] = (20, 40, 60)
+    unstable_private_percentiles: tuple[int, ...] = (20, 60)
     points: int = 25
 
 
 QUICK = Settings(
-    most_updates=5,
-    first_updates=5,
-    shown_updates=(1, 5),
+    most_updates=3,
+    first_updates=3,
+    shown_updates=(1, 3),
     noise_multipliers=(1.0, 8.0),
-    noise_updates=5,
+    noise_updates=3,
+    variants=(NEAREST, AS_TOLD),
     clip_norms=(5.0,),
     sampling_rates=(0.1, 1.0),
     percentiles=(40,),
     private_percentiles=(40,),
-    long_percentiles=(40,),
-    long_private_percentiles=(40,),
-    points=5,
+    unstable_percentiles=(40,),
+    unstable_private_percentiles=(40,),
+    points=3,
 )
 
-# Figure 4.1.
+FIRST_KEY = "4.1/σ=1"
 FIRST = Case(
     noise_scale=3.0,
     clients=5,
@@ -80,6 +83,7 @@ FIRST = Case(
     steps=50,
     updates=500,
 )
+"""Figure 4.1."""
 
 
 def cases(settings: Settings) -> dict[str, Case]:
@@ -94,28 +98,22 @@ def cases(settings: Settings) -> dict[str, Case]:
         )
         for sigma in settings.noise_multipliers
     }
+    for variant in settings.variants:
+        found[f"{FIRST_KEY}/{variant}"] = dataclasses.replace(
+            FIRST, updates=settings.first_updates, variant=variant
+        )
     for norm in settings.clip_norms:
         for rate in settings.sampling_rates:
             found[f"4.2/C={norm:g}/q={rate:g}"] = _until_stop(
                 settings, FixedNorm(norm), rate, 0.03, steps=1 if rate == 1.0 else 50
             )
-    short = rules(settings.percentiles, settings.private_percentiles)
-    long = rules(settings.long_percentiles, settings.long_private_percentiles)
-    lowest = rules(settings.long_percentiles[:1], settings.long_private_percentiles)
-    for rate, learning_rate, steps, clips in (
-        (1.0, 0.03, 1, short),
-        (0.1, 0.03, 50, short),
-        (0.03, 0.01, 100, lowest),
-    ):
-        for clip in clips:
+    for rate, learning_rate, steps in ((1.0, 0.03, 1), (0.1, 0.03, 50), (0.03, 0.01, 100)):
+        for clip in rules(settings.percentiles, settings.private_percentiles):
             found[f"4.3/q={rate:g}/{clip}"] = _until_stop(
                 settings, clip, rate, learning_rate, steps=steps
             )
-    for figure, clips, theta, noise_scale in (
-        ("4.4", long, (-1.0, 2.0), 1.0),
-        ("4.5", lowest, (5.0, -2.0), 3.0),
-    ):
-        for clip in clips:
+    for figure, theta, noise_scale in (("4.4", (-1.0, 2.0), 1.0), ("4.5", (5.0, -2.0), 3.0)):
+        for clip in rules(settings.unstable_percentiles, settings.unstable_private_percentiles):
             case = _until_stop(settings, clip, 0.03, 0.03, steps=100)
             found[f"{figure}/{clip}"] = dataclasses.replace(
                 case, theta=theta, noise_scale=noise_scale

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pvi.studies.study import Job, Results, Study
+from pvi.studies.tum_credit.search import search_jobs
 from pvi.studies.tum_credit.settings import CENTRAL, QUICK, Settings, methods
 from pvi.studies.tum_credit.tables import tables
 from pvi.studies.tum_credit.training import train, train_centrally
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
-    """One for the centralised optimum and one for each method, with all seeds."""
+    """The search, one for the centralised optimum, and one for each method with all seeds."""
     own = tuple(seeds)
     return [
+        *search_jobs(settings),
         Job(key=CENTRAL, function=train_centrally, arguments=(settings.records, own)),
         *(
             Job(

@@ -39,6 +39,7 @@ def cost(noise: Noise | None, records: int, rounds: int, scope: Scope, delta: fl
     return Cost.from_bounds(bounds(noise, records, rounds, scope, delta), scope, delta, SAMPLING)
 
 
+@functools.cache
 def calibrated(
     epsilon: float, delta: float, rounds: int, clip_norm: float, records: int, noise: str
 ) -> Noise:

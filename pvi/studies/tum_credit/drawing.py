@@ -7,6 +7,7 @@ import numpy as np
 from accountants import gaussian
 from pvi.studies.study import Results
 from pvi.studies.tum_credit.costs import composed_by_tum, composed_exact_rounds
+from pvi.studies.tum_credit.grids import WAYS
 from pvi.studies.tum_credit.settings import (
     CENTRAL,
     TUM_CLIP,
@@ -14,7 +15,6 @@ from pvi.studies.tum_credit.settings import (
     TUM_ITERATIONS,
     TUM_NETWORK_ITERATIONS,
     TUM_STD,
-    WAYS,
     Settings,
 )
 

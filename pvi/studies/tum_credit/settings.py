@@ -4,6 +4,14 @@ import dataclasses
 from dataclasses import dataclass
 
 from pvi.studies.tum_credit.costs import calibrated
+from pvi.studies.tum_credit.grids import (
+    GRIDS,
+    QUICK_GRIDS,
+    TUM_NOISE,
+    WAYS,
+    Candidate,
+    Grid,
+)
 from pvi.studies.tum_credit.training import Method, Noise
 
 # TUM 7.3: standard deviation of the noise, and the radius of Figure 12.
@@ -30,7 +38,7 @@ class Settings:
       noisy_rounds: Rounds with TUM's noise.
       epsilons: Targets for a record.
       private_rounds: Rounds at these targets.
-      private_clip: C at these targets.
+      grids: Learning rates and C: what is tried and what is used.
       auc_targets: For the iterations of Figure 12.
     """
 
@@ -44,70 +52,83 @@ class Settings:
     noisy_rounds: int = 512
     epsilons: tuple[float, ...] = (1.0, 10.0, 100.0)
     private_rounds: int = 50
-    private_clip: float = 0.1
+    grids: tuple[Grid, ...] = GRIDS
     auc_targets: tuple[float, ...] = (0.70, 0.74, 0.78)
+
+    def used(self, way: str) -> Candidate:
+        """What the search has chosen for a way to train."""
+        return next(grid.used for grid in self.grids if grid.way == way)
 
 
 QUICK = Settings(
     records=3000,
-    exact_rounds=10,
+    exact_rounds=6,
     averaging_rounds=2,
     local_steps=5,
     noisy_local_steps=3,
     clip_norms=(0.2,),
-    noisy_rounds=15,
+    noisy_rounds=8,
     epsilons=(1.0, 20.0),
-    private_rounds=5,
+    private_rounds=3,
+    grids=QUICK_GRIDS,
     auc_targets=(0.55,),
 )
 
 GD = Method(optimiser="GD", learning_rate=0.5)
-ADAM = Method(optimiser="Adam", learning_rate=0.1)
+"""With TUM's learning rate (7.2)."""
 CENTRAL = "centralised optimum"
-WAYS = ("GD", "Adam", "averaging", "GD, aggregator n_k/n", "GD, aggregator equal")
-"""The ways to train at a given ε."""
 
 
 def methods(settings: Settings) -> dict[str, tuple[Method, int]]:
     """Each federated method with its number of rounds, by the key of its job."""
     averaging = settings.averaging_rounds
+    chosen = settings.used(TUM_NOISE)
+    adam = Method(optimiser="Adam", learning_rate=chosen.learning_rate)
     found = {
         "exact/GD": (GD, settings.exact_rounds),
-        "exact/Adam": (ADAM, settings.exact_rounds),
+        "exact/Adam": (adam, settings.exact_rounds),
         "exact/averaging with GD": (
             dataclasses.replace(GD, local_steps=settings.local_steps),
             averaging,
         ),
         "exact/averaging with Adam": (
-            dataclasses.replace(ADAM, local_steps=settings.local_steps),
+            dataclasses.replace(adam, local_steps=settings.local_steps),
             averaging,
         ),
     }
     for norm in settings.clip_norms:
-        noise = Noise(clip_norm=norm, noise_multiplier=TUM_STD / norm)
-        noisy = dataclasses.replace(ADAM, noise=noise)
+        noisy = tum_method(dataclasses.replace(chosen, clip_norm=norm))
         found[f"tum/C={norm:g}"] = (noisy, settings.noisy_rounds)
     for epsilon in settings.epsilons:
         for way in WAYS:
             found[f"private/ε={epsilon:g}/{way}"] = (
-                private_method(settings, epsilon, way),
+                private_method(settings, epsilon, way, settings.used(way)),
                 settings.private_rounds,
             )
     return found
 
 
-def private_method(settings: Settings, epsilon: float, way: str) -> Method:
+def tum_method(candidate: Candidate) -> Method:
+    """Adam with noise of TUM's standard deviation."""
+    norm = candidate.clip_norm
+    noise = Noise(clip_norm=norm, noise_multiplier=TUM_STD / norm)
+    return Method(optimiser="Adam", learning_rate=candidate.learning_rate, noise=noise)
+
+
+def private_method(settings: Settings, epsilon: float, way: str, candidate: Candidate) -> Method:
     """A method whose cost for a record is the target, in the view that the way supposes."""
     aggregator = {WAYS[3]: "sizes", WAYS[4]: "equal"}.get(way, "none")
     noise = calibrated(
         epsilon,
         settings.delta,
         settings.private_rounds,
-        settings.private_clip,
+        candidate.clip_norm,
         settings.records,
         aggregator,
     )
-    if way == "Adam":
-        return Method(optimiser="Adam", learning_rate=0.05, noise=noise)
-    steps = settings.noisy_local_steps if way == "averaging" else 1
-    return Method(optimiser="GD", learning_rate=0.1, local_steps=steps, noise=noise)
+    return Method(
+        optimiser="Adam" if way == "Adam" else "GD",
+        learning_rate=candidate.learning_rate,
+        local_steps=settings.noisy_local_steps if way == "averaging" else 1,
+        noise=noise,
+    )
