@@ -122,7 +122,13 @@ def test_an_interrupt_of_many_processes_leaves_no_traceback(tmp_path):
     """As a terminal does it: the signal goes to all processes of the command."""
     command = [sys.executable, "-m", "audits", "report", "--workers", "2"]
     running = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A suite that runs in the background has inherited "ignore"; a terminal's command has not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert running.stderr is not None
     assert running.stderr.readline().startswith("[1/")
