@@ -58,7 +58,7 @@ def _note(results: Results) -> str:
         "settings. The Thesis prints KL as a curve, so no number of its own stands here. What "
         "makes the difference is where the noise is added. Section 4.2.1 says that descent is on "
         "the mean and the log-variance; section 4.1.3 has the gradients by mean and variance "
-        "(eq. 4.21–4.22) and says that they “can then be used in DP-SGD”. Which of the two is "
+        "(eq. 4.21–4.22) and hands them to DP-SGD. Which of the two is "
         "clipped and perturbed is not said. On the log-variance a step's noise has the standard "
         "deviation α·σ·C/L = 0.025, with little that pulls back, and precisions wander: the seed "
         f"of Fig. 4.1(a) ends at {first:.0f} and {second:.0f}, the optimum has {best[0]:.0f} and "
