@@ -479,7 +479,7 @@ def test_impossible_scopes_are_refused():
         ({"clip_norm": -1.0}, "`clip_norm` must be positive, got -1.0"),
         ({"clip_norm": math.nan}, "`clip_norm` must be a finite number, got nan"),
         ({"noise_multiplier": 0.0}, "`noise_multiplier` must be positive"),
-        ({"damping": 1.5}, r"`damping` must be in \[0, 1\]"),
+        ({"damping": 1.5}, r"`damping` must be in \(0, 1\]"),
         ({"memory": "sometimes"}, "`memory` must be one of"),
         ({"reset_every": 0}, "`reset_every` must be at least 1"),
         ({"precision_floor": -1.0}, "`precision_floor` must be positive"),
