@@ -27,7 +27,7 @@ test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/accountants.py
+	$(BIN)/python benchmarks/bench_accountants.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install --quiet virtualenv && $(PYTHON) -m virtualenv --quiet $(VENV); }

@@ -7,19 +7,19 @@ from accountants.calibrate import calibrate_noise, calibrate_steps
 from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
 from accountants.crosscheck import CrossCheck, crosscheck
-from accountants.fourier import FourierAccountant, TradeOff
-from accountants.meaning import MembershipRisk, membership_risk
-from accountants.moments import MomentsAccountant
-from accountants.noisy_steps import (
+from accountants.dp_sgd import (
     Curve,
     delta_bounds,
     epsilon_bounds,
     epsilon_curve,
     trade_off,
 )
+from accountants.filters import RenyiFilter
+from accountants.fourier import FourierAccountant, TradeOff
+from accountants.fourier.shuffling import shuffled_epsilon_bounds
+from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
-from accountants.renyi_filter import RenyiFilter
-from accountants.shuffling import shuffled_epsilon_bounds
+from accountants.risk import MembershipRisk, membership_risk
 from accountants.support import support_table
 
 __all__ = [

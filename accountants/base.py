@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation, PrivacyAccountant
 
-from accountants import _validate, atoms
+from accountants import elementary, validate
 from accountants.bounds import Bounds
 from accountants.certificate import Certificate
 
@@ -17,9 +17,10 @@ from accountants.certificate import Certificate
 class IntervalAccountant(PrivacyAccountant):
     """A `dp_accounting.PrivacyAccountant` that answers with certified intervals.
 
-    The state is a multiset of atoms (see `accountants.atoms`), so that the order of composition
-    cannot matter and `compose(event, n)` is n times `compose(event)` by construction. Subclasses
-    name the atoms that they account for and turn the multiset into bounds.
+    The state is a multiset of elementary releases (see `accountants.elementary`), so that the order
+    of composition cannot matter and `compose(event, n)` is n times `compose(event)` by
+    construction. Subclasses name the releases that they account for and turn the multiset into
+    bounds.
 
     Adaptive composition is covered: every subclass composes dominating pairs or Rényi divergences,
     and both compose adaptively (Zhu, Dong, Wang 2022, Theorem 10; Mironov 2017, Proposition 1).
@@ -29,25 +30,25 @@ class IntervalAccountant(PrivacyAccountant):
     """
 
     method: ClassVar[str]
-    atom_types: ClassVar[tuple[type[atoms.Atom], ...]]
+    release_types: ClassVar[tuple[type[elementary.Elementary], ...]]
 
     def __init__(
         self, neighboring_relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
     ) -> None:
-        super().__init__(_validate.relation("neighboring_relation", neighboring_relation))
-        self._atoms: Counter[atoms.Atom] = Counter()
+        super().__init__(validate.relation("neighboring_relation", neighboring_relation))
+        self._releases: Counter[elementary.Elementary] = Counter()
         self._non_private = False
 
     def compose(self, event: dpa.DpEvent, count: int = 1) -> Self:
         """Adds `count` releases described by `event`; the earlier ones may steer the later ones."""
-        super().compose(event, _validate.count("count", count))
+        super().compose(event, validate.count("count", count))
         return self
 
     def _maybe_compose(
         self, event: dpa.DpEvent, count: int, do_compose: bool
     ) -> PrivacyAccountant.CompositionErrorDetails | None:
         if isinstance(event, dpa.SelfComposedDpEvent):
-            repeats = _validate.count("count", event.count, minimum=0)
+            repeats = validate.count("count", event.count, minimum=0)
             return self._maybe_compose(event.event, count * repeats, do_compose)
         if isinstance(event, dpa.ComposedDpEvent):
             for inner in event.events:
@@ -57,50 +58,50 @@ class IntervalAccountant(PrivacyAccountant):
             return None
         try:
             resolution = self._resolve(event)
-        except atoms.NotSupportedError as reason:
+        except elementary.NotSupportedError as reason:
             return self.CompositionErrorDetails(event, str(reason))
         if do_compose and count:
-            if resolution is atoms.NonPrivate:
+            if resolution is elementary.NonPrivate:
                 self._non_private = True
             elif not isinstance(resolution, type):
-                self._atoms[resolution] += count
+                self._releases[resolution] += count
         return None
 
-    def _resolve(self, event: dpa.DpEvent) -> atoms.Resolution:
-        resolution = atoms.resolve(event, self.neighboring_relation)
-        if not isinstance(resolution, (type, *self.atom_types)):
-            raise atoms.NotSupportedError(
+    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+        resolution = elementary.resolve(event, self.neighboring_relation)
+        if not isinstance(resolution, (type, *self.release_types)):
+            raise elementary.NotSupportedError(
                 f"{type(self).__name__} does not account for {type(event).__name__} "
                 f"under {self.neighboring_relation.name}"
             )
         return resolution
 
     @property
-    def composition(self) -> Mapping[atoms.Atom, int]:
-        """What has been composed, each atom with its multiplicity."""
-        return MappingProxyType(self._atoms)
+    def composition(self) -> Mapping[elementary.Elementary, int]:
+        """What has been composed, each release with its multiplicity."""
+        return MappingProxyType(self._releases)
 
     def get_epsilon_bounds(self, delta: float) -> Bounds:
         """An interval that contains ε(δ), the least ε for which (ε, δ)-DP holds."""
-        delta = _validate.open_unit("delta", delta)
+        delta = validate.open_unit("delta", delta)
         if self._non_private:
             return Bounds(float("inf"), float("inf"))
-        return self._epsilon_bounds(delta) if self._atoms else Bounds(0.0, 0.0)
+        return self._epsilon_bounds(delta) if self._releases else Bounds(0.0, 0.0)
 
     def get_delta_bounds(self, epsilon: float) -> Bounds:
         """An interval that contains δ(ε), the least δ for which (ε, δ)-DP holds."""
-        epsilon = _validate.non_negative("epsilon", epsilon)
+        epsilon = validate.non_negative("epsilon", epsilon)
         if self._non_private:
             return Bounds(1.0, 1.0)
-        return self._delta_bounds(epsilon) if self._atoms else Bounds(0.0, 0.0)
+        return self._delta_bounds(epsilon) if self._releases else Bounds(0.0, 0.0)
 
     @abc.abstractmethod
     def _epsilon_bounds(self, delta: float) -> Bounds:
-        """`get_epsilon_bounds` for a non-empty composition of private atoms."""
+        """`get_epsilon_bounds` for a non-empty composition of private releases."""
 
     @abc.abstractmethod
     def _delta_bounds(self, epsilon: float) -> Bounds:
-        """`get_delta_bounds` for a non-empty composition of private atoms."""
+        """`get_delta_bounds` for a non-empty composition of private releases."""
 
     def get_epsilon(self, target_delta: float) -> float:
         """The upper bound of ε(δ)."""

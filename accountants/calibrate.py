@@ -5,8 +5,8 @@ import math
 from dp_accounting import NeighboringRelation
 from scipy import optimize
 
-from accountants import _validate
-from accountants.noisy_steps import ADD_OR_REMOVE_ONE, epsilon_bounds
+from accountants import validate
+from accountants.dp_sgd import ADD_OR_REMOVE_ONE, epsilon_bounds
 
 # The returned σ exceeds the smallest sufficient one by at most this factor.
 RELATIVE_EXCESS = 1e-6
@@ -37,8 +37,8 @@ def calibrate_noise(
     >>> round(calibrate_noise(target_epsilon=1.0, delta=1e-5, sampling_rate=0.01, steps=10_000), 4)
     3.8128
     """
-    target = _validate.positive("target_epsilon", target_epsilon)
-    delta = _validate.open_unit("delta", delta)
+    target = validate.positive("target_epsilon", target_epsilon)
+    delta = validate.open_unit("delta", delta)
 
     def excess(log_sigma: float, tolerance: float = 1e-8) -> float:
         """log(ε_upper/target) at σ; falls in σ."""
@@ -91,7 +91,7 @@ def calibrate_steps(
     >>> calibrate_steps(target_epsilon=1.0, delta=1e-5, noise_multiplier=4.0, sampling_rate=0.01)
     11050
     """
-    target = _validate.positive("target_epsilon", target_epsilon)
+    target = validate.positive("target_epsilon", target_epsilon)
 
     def is_enough(steps: int) -> bool:
         bounds = epsilon_bounds(

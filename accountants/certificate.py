@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import _validate, codec
+from accountants import codec, validate
 from accountants.bounds import Bounds
 
 _FORMAT = "dp-assay/certificate"
@@ -48,11 +48,11 @@ class Certificate:
     versions: tuple[tuple[str, str], ...] = field(default_factory=_versions)
 
     def __post_init__(self) -> None:
-        _validate.relation("neighboring_relation", self.neighboring_relation)
+        validate.relation("neighboring_relation", self.neighboring_relation)
         if not self.points:
             raise ValueError("`points` must hold at least one (delta, lower, upper), got none.")
         for delta, lower, upper in self.points:
-            _validate.open_unit("delta", delta)
+            validate.open_unit("delta", delta)
             if math.isnan(lower) or math.isnan(upper) or not 0.0 <= lower <= upper:
                 raise ValueError(
                     f"`points` must have 0 <= lower <= upper, got ({lower!r}, {upper!r})."

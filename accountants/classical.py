@@ -6,7 +6,7 @@ which its theorem was not proved.
 
 import math
 
-from accountants import _validate
+from accountants import validate
 
 
 def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
@@ -19,7 +19,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     >>> round(gaussian_noise_multiplier(0.5, 1e-5), 4)
     9.6896
     """
-    epsilon, delta = _validate.positive("epsilon", epsilon), _validate.open_unit("delta", delta)
+    epsilon, delta = validate.positive("epsilon", epsilon), validate.open_unit("delta", delta)
     if epsilon >= 1.0:
         raise ValueError(
             f"`epsilon` must be below 1 for the classical Gaussian calibration, got {epsilon!r}."
@@ -29,8 +29,8 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
 
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """The ε that the classical calibration grants a noise multiplier; refuses ε ≥ 1."""
-    noise_multiplier = _validate.positive("noise_multiplier", noise_multiplier)
-    delta = _validate.open_unit("delta", delta)
+    noise_multiplier = validate.positive("noise_multiplier", noise_multiplier)
+    delta = validate.open_unit("delta", delta)
     epsilon = math.sqrt(2.0 * math.log(1.25 / delta)) / noise_multiplier
     if epsilon >= 1.0:
         raise ValueError(
@@ -47,10 +47,10 @@ def basic_composition(epsilon: float, delta: float, count: int) -> tuple[float, 
     (2.0, 0.004)
     """
     epsilon, delta = (
-        _validate.non_negative("epsilon", epsilon),
-        _validate.closed_unit("delta", delta),
+        validate.non_negative("epsilon", epsilon),
+        validate.closed_unit("delta", delta),
     )
-    count = _validate.count("count", count)
+    count = validate.count("count", count)
     return count * epsilon, min(1.0, count * delta)
 
 
@@ -66,10 +66,10 @@ def advanced_composition(
     5.8502
     """
     epsilon, delta = (
-        _validate.non_negative("epsilon", epsilon),
-        _validate.closed_unit("delta", delta),
+        validate.non_negative("epsilon", epsilon),
+        validate.closed_unit("delta", delta),
     )
-    count, slack = _validate.count("count", count), _validate.open_unit("slack", slack)
+    count, slack = validate.count("count", count), validate.open_unit("slack", slack)
     spread = math.sqrt(2.0 * count * math.log(1.0 / slack)) * epsilon
     drift = count * epsilon * math.expm1(epsilon)
     return spread + drift, min(1.0, count * delta + slack)

@@ -14,7 +14,7 @@ import attr
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation, dp_event
 
-from accountants import _validate
+from accountants import validate
 
 VERSION = 1
 _MAX_DEPTH = 64
@@ -64,7 +64,7 @@ def encode_real(value: float) -> float | str:
 
 def decode_real(name: str, value: Any) -> float:
     """What `encode_real` wrote."""
-    return math.inf if value == "inf" else _validate.real(name, value)
+    return math.inf if value == "inf" else validate.real(name, value)
 
 
 def decode_relation(value: Any) -> NeighboringRelation:
@@ -196,7 +196,7 @@ def event_from_opacus_history(
     elif sampling == "without_replacement":
         if dataset_size is None:
             raise ValueError("`dataset_size` must be given for sampling without replacement.")
-        size = _validate.count("dataset_size", dataset_size)
+        size = validate.count("dataset_size", dataset_size)
 
         def sample(rate: float, event: dpa.DpEvent) -> dpa.DpEvent:
             batch = rate * size
@@ -209,7 +209,7 @@ def event_from_opacus_history(
         )
     events: list[dpa.DpEvent] = []
     for noise_multiplier, sample_rate, steps in history:
-        gaussian = dpa.GaussianDpEvent(_validate.positive("noise_multiplier", noise_multiplier))
-        sampled = sample(_validate.rate("sample_rate", sample_rate), gaussian)
-        events.append(dpa.SelfComposedDpEvent(sampled, _validate.count("steps", steps)))
+        gaussian = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
+        sampled = sample(validate.rate("sample_rate", sample_rate), gaussian)
+        events.append(dpa.SelfComposedDpEvent(sampled, validate.count("steps", steps)))
     return dpa.ComposedDpEvent(events)

@@ -17,7 +17,7 @@ import dp_accounting as dpa
 from absl import logging as absl_logging
 from dp_accounting import NeighboringRelation, UnsupportedEventError
 
-from accountants import _validate, atoms
+from accountants import elementary, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 from accountants.fourier import FourierAccountant
@@ -117,8 +117,8 @@ def crosscheck(
     >>> table.consistent  # dp-accounting's Rényi accountant forgets the factor 2
     False
     """
-    delta = _validate.open_unit("delta", delta)
-    relation = _validate.relation("relation", relation)
+    delta = validate.open_unit("delta", delta)
+    relation = validate.relation("relation", relation)
     rows = [
         _run(f"dp-assay {cls.method.split()[0]}", _ours(cls, event, delta, relation))
         for cls in OURS
@@ -139,7 +139,7 @@ def _run(name: str, compute: Callable[[], Bounds], note: str = "") -> Row:
             bounds = compute()
         if math.isnan(bounds.lower) or math.isnan(bounds.upper):
             bounds, note = Bounds(0.0, math.inf), "fails: not a number"
-    except (UnsupportedEventError, atoms.NotSupportedError) as reason:
+    except (UnsupportedEventError, elementary.NotSupportedError) as reason:
         note = f"refuses: {_brief(str(reason))}"
     except ImportError:
         note = "not installed"
@@ -205,20 +205,20 @@ def _prv(event: dpa.DpEvent, delta: float, relation: NeighboringRelation) -> Cal
             raise UnsupportedEventError("prv-accountant knows add or remove only")
         counts = RenyiAccountant(relation).compose(event).composition
         variables, repeats = [], []
-        for atom, count in counts.items():
-            match atom:
-                case atoms.Gaussian(mu):
+        for release, count in counts.items():
+            match release:
+                case elementary.Gaussian(mu):
                     variables.append(prv.GaussianMechanism(noise_multiplier=1.0 / mu))
-                case atoms.PoissonGaussian(rate, noise_multiplier):
+                case elementary.PoissonGaussian(rate, noise_multiplier):
                     variables.append(
                         prv.PoissonSubsampledGaussianMechanism(
                             sampling_probability=rate, noise_multiplier=noise_multiplier
                         )
                     )
-                case atoms.Laplace(scale):
+                case elementary.Laplace(scale):
                     variables.append(prv.LaplaceMechanism(mu=1.0 / scale))
                 case _:
-                    raise UnsupportedEventError(f"prv-accountant has no {type(atom).__name__}")
+                    raise UnsupportedEventError(f"prv-accountant has no {type(release).__name__}")
             repeats.append(count)
         accountant = prv.PRVAccountant(
             prvs=variables, max_self_compositions=repeats, eps_error=0.01, delta_error=delta / 1000

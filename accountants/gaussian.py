@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import optimize, special
 
-from accountants import _validate
+from accountants import validate
 from accountants.bounds import Bounds
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -79,7 +79,7 @@ def log_delta(mu: float, epsilon: float) -> float:
     >>> round(math.exp(log_delta(1.0, 1.0)), 12)
     0.126936737507
     """
-    mu, epsilon = _validate.positive("mu", mu), _validate.non_negative("epsilon", epsilon)
+    mu, epsilon = validate.positive("mu", mu), validate.non_negative("epsilon", epsilon)
     return _log_delta_at(_standardised_threshold(mu, epsilon), mu)
 
 
@@ -100,7 +100,7 @@ def _log_delta_bounds(mu: float, epsilon: float) -> Bounds:
 
 def delta_bounds(mu: float, epsilon: float) -> Bounds:
     """A certified interval for δ(ε); what underflows is bounded by the smallest positive float."""
-    mu, epsilon = _validate.positive("mu", mu), _validate.non_negative("epsilon", epsilon)
+    mu, epsilon = validate.positive("mu", mu), validate.non_negative("epsilon", epsilon)
     log_bounds = _log_delta_bounds(mu, epsilon)
     lower = math.nextafter(math.exp(log_bounds.lower), 0.0)
     upper = math.nextafter(math.exp(log_bounds.upper), math.inf)
@@ -125,7 +125,7 @@ def epsilon(mu: float, delta: float) -> float:
     >>> round(epsilon(1.0, 1e-5), 10)
     4.3771780957
     """
-    mu, delta = _validate.positive("mu", mu), _validate.open_unit("delta", delta)
+    mu, delta = validate.positive("mu", mu), validate.open_unit("delta", delta)
     return _epsilon_from_log(mu, math.log(delta))
 
 
@@ -135,7 +135,7 @@ def epsilon_bounds(mu: float, delta: float) -> Bounds:
     Each end is checked: δ_upper(ε_upper) ≤ δ and δ_lower(ε_lower) ≥ δ, which by the monotonicity
     of δ(ε) proves that the truth lies between them.
     """
-    mu, delta = _validate.positive("mu", mu), _validate.open_unit("delta", delta)
+    mu, delta = validate.positive("mu", mu), validate.open_unit("delta", delta)
     log_target = math.log(delta)
     rounding = 3e-16 * abs(log_target)
     centre = _epsilon_from_log(mu, log_target)
@@ -155,5 +155,5 @@ def trade_off(mu: float, alpha: float) -> float:
 
     Dong, Roth, Su 2022, equation (5).
     """
-    mu, alpha = _validate.non_negative("mu", mu), _validate.closed_unit("alpha", alpha)
+    mu, alpha = validate.non_negative("mu", mu), validate.closed_unit("alpha", alpha)
     return float(special.ndtr(-special.ndtri(alpha) - mu))

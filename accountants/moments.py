@@ -20,7 +20,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import NDArray
 
-from accountants import _validate, atoms
+from accountants import elementary, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 from accountants.subsampled_gaussian import log_moment
@@ -32,13 +32,13 @@ ROUNDING = 1e-11
 
 @functools.lru_cache(maxsize=256)
 def _log_moments_of_loss(
-    atom: atoms.Gaussian | atoms.PoissonGaussian, max_lambda: int
+    release: elementary.Gaussian | elementary.PoissonGaussian, max_lambda: int
 ) -> tuple[float, ...]:
     lambdas = np.arange(1.0, max_lambda + 1.0)
-    if isinstance(atom, atoms.Gaussian):
-        return tuple(0.5 * lambdas * (lambdas + 1.0) * atom.mu**2)
-    removed = log_moment(atom.sampling_rate, atom.noise_multiplier, lambdas + 1.0)  # E₂
-    added = log_moment(atom.sampling_rate, atom.noise_multiplier, -lambdas)  # E₁
+    if isinstance(release, elementary.Gaussian):
+        return tuple(0.5 * lambdas * (lambdas + 1.0) * release.mu**2)
+    removed = log_moment(release.sampling_rate, release.noise_multiplier, lambdas + 1.0)  # E₂
+    added = log_moment(release.sampling_rate, release.noise_multiplier, -lambdas)  # E₁
     return tuple(np.maximum(removed, added))
 
 
@@ -56,13 +56,16 @@ class MomentsAccountant(IntervalAccountant):
     """
 
     method: ClassVar[str] = "moments accountant"
-    atom_types: ClassVar[tuple[type[atoms.Atom], ...]] = (atoms.Gaussian, atoms.PoissonGaussian)
+    release_types: ClassVar[tuple[type[elementary.Elementary], ...]] = (
+        elementary.Gaussian,
+        elementary.PoissonGaussian,
+    )
 
-    def _resolve(self, event: dpa.DpEvent) -> atoms.Resolution:
+    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
         resolution = super()._resolve(event)
         replaces = self.neighboring_relation is NeighboringRelation.REPLACE_ONE
         if replaces and not isinstance(resolution, type):
-            raise atoms.NotSupportedError(
+            raise elementary.NotSupportedError(
                 "the moments accountant is defined for a record that is added, removed or zeroed "
                 "(Abadi et al. 2016, section 3.1); use RenyiAccountant under REPLACE_ONE"
             )
@@ -74,15 +77,15 @@ class MomentsAccountant(IntervalAccountant):
         max_lambda: int = MAX_LAMBDA,
     ) -> None:
         super().__init__(neighboring_relation)
-        self._max_lambda = _validate.count("max_lambda", max_lambda)
+        self._max_lambda = validate.count("max_lambda", max_lambda)
 
     @property
     def log_moments(self) -> NDArray[np.float64]:
         """α(λ) of the composition for λ = 1 … max_lambda; neither side, accurate to ~1e-12."""
         total = np.zeros(self._max_lambda)
-        for atom, count in self._atoms.items():
-            assert isinstance(atom, atoms.Gaussian | atoms.PoissonGaussian)
-            total += count * np.array(_log_moments_of_loss(atom, self._max_lambda))
+        for release, count in self._releases.items():
+            assert isinstance(release, elementary.Gaussian | elementary.PoissonGaussian)
+            total += count * np.array(_log_moments_of_loss(release, self._max_lambda))
         return total
 
     def _upper_log_moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

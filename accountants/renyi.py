@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import optimize
 
-from accountants import _validate, atoms, gaussian, renyi_divergence
+from accountants import elementary, gaussian, renyi_divergence, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 
@@ -45,13 +45,13 @@ def log_delta_from_divergence(order: float, divergence: float, epsilon: float) -
     return (order - 1.0) * (divergence - epsilon + math.log1p(-1.0 / order)) - math.log(order)
 
 
-def _unsampled_mu(atom: atoms.Atom) -> float:
-    match atom:
-        case atoms.Gaussian(mu):
+def _unsampled_mu(release: elementary.Elementary) -> float:
+    match release:
+        case elementary.Gaussian(mu):
             return mu
-        case atoms.PoissonGaussian(_, noise_multiplier):
+        case elementary.PoissonGaussian(_, noise_multiplier):
             return 1.0 / noise_multiplier
-        case atoms.FixedSizeGaussian(_, noise_multiplier):
+        case elementary.FixedSizeGaussian(_, noise_multiplier):
             return 2.0 / noise_multiplier
     return math.inf
 
@@ -66,27 +66,29 @@ class RenyiAccountant(IntervalAccountant):
     """
 
     method: ClassVar[str] = "Rényi accountant"
-    atom_types: ClassVar[tuple[type[atoms.Atom], ...]] = renyi_divergence.SUPPORTED
+    release_types: ClassVar[tuple[type[elementary.Elementary], ...]] = renyi_divergence.SUPPORTED
 
     def divergence(self, order: float) -> float:
         """The total Rényi divergence at a real `order` > 1; an upper bound (see `ROUNDING`)."""
-        if _validate.real("order", order) <= 1.0:
+        if validate.real("order", order) <= 1.0:
             raise ValueError(f"`order` must be above 1, got {order!r}.")
         return math.inf if self._non_private else self._divergence(order)
 
     def _divergence(self, order: float) -> float:
         return (1.0 + ROUNDING) * math.fsum(
-            count * renyi_divergence.divergence(atom, order) for atom, count in self._atoms.items()
+            count * renyi_divergence.divergence(release, order)
+            for release, count in self._releases.items()
         )
 
     def _max_divergence(self) -> float:
         return (1.0 + ROUNDING) * sum(
-            count * renyi_divergence.max_divergence(atom) for atom, count in self._atoms.items()
+            count * renyi_divergence.max_divergence(release)
+            for release, count in self._releases.items()
         )
 
     def optimal_order(self, delta: float) -> float:
         """The order with the least Rényi bound of ε at `delta`, to about 1e-4 relative."""
-        return self._best_epsilon(_validate.open_unit("delta", delta))[0]
+        return self._best_epsilon(validate.open_unit("delta", delta))[0]
 
     def _best_epsilon(self, delta: float) -> tuple[float, float]:
         return self._minimise(
@@ -125,11 +127,11 @@ class RenyiAccountant(IntervalAccountant):
         return math.sqrt(-math.expm1(-divergence)) * (1.0 + ROUNDING)
 
     def _nothing_sampled(self) -> bool:
-        return all(isinstance(atom, atoms.Gaussian) for atom in self._atoms)
+        return all(isinstance(release, elementary.Gaussian) for release in self._releases)
 
     def _unsampled_mu(self) -> float:
         """μ of the composition without its sampling; infinite if not all noise is Gaussian."""
-        squares = (count * _unsampled_mu(atom) ** 2 for atom, count in self._atoms.items())
+        squares = (count * _unsampled_mu(release) ** 2 for release, count in self._releases.items())
         return math.sqrt(math.fsum(squares))
 
     def _minimise(self, objective: Callable[[float], float]) -> tuple[float, float]:

@@ -1,8 +1,8 @@
-"""Rényi divergences of single atoms, as the curve order ↦ divergence.
+"""Rényi divergences of elementary releases, as the curve order ↦ divergence.
 
-`divergence(atom, order)` is an upper bound of D_α over both directions of the atom's neighbouring
-pair, for every real order α > 1. For all atoms but `FixedSizeGaussian` and `ZeroConcentrated` it
-is the divergence itself, up to rounding of about 1e-12.
+`divergence(release, order)` is an upper bound of D_α over both directions of the release's
+neighbouring pair, for every real order α > 1. For all but `FixedSizeGaussian` and
+`ZeroConcentrated` it is the divergence itself, up to rounding of about 1e-12.
 
 References: Mironov 2017 (Gaussian, Laplace, randomised response); Mironov, Talwar, Zhang 2019
 (Poisson-sampled Gaussian; their Theorem 5 shows that the remove direction is the larger one); Wang,
@@ -16,44 +16,44 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from accountants import atoms
+from accountants import elementary
 from accountants.subsampled_gaussian import log_moment
 
-SUPPORTED: tuple[type[atoms.Atom], ...] = (
-    atoms.Gaussian,
-    atoms.PoissonGaussian,
-    atoms.FixedSizeGaussian,
-    atoms.Laplace,
-    atoms.RandomizedResponse,
-    atoms.ZeroConcentrated,
+SUPPORTED: tuple[type[elementary.Elementary], ...] = (
+    elementary.Gaussian,
+    elementary.PoissonGaussian,
+    elementary.FixedSizeGaussian,
+    elementary.Laplace,
+    elementary.RandomizedResponse,
+    elementary.ZeroConcentrated,
 )
 _MAX_FIXED_SIZE_ORDER = 512
 
 
-def divergence(atom: atoms.Atom, order: float) -> float:
+def divergence(release: elementary.Elementary, order: float) -> float:
     """An upper bound of the Rényi divergence of real order `order` > 1, in both directions."""
-    match atom:
-        case atoms.Gaussian(mu):
+    match release:
+        case elementary.Gaussian(mu):
             return 0.5 * order * mu**2
-        case atoms.PoissonGaussian(rate, noise_multiplier):
+        case elementary.PoissonGaussian(rate, noise_multiplier):
             return float(log_moment(rate, noise_multiplier, order)) / (order - 1.0)
-        case atoms.FixedSizeGaussian(rate, noise_multiplier):
+        case elementary.FixedSizeGaussian(rate, noise_multiplier):
             return _fixed_size(rate, noise_multiplier, order)
-        case atoms.Laplace(scale):
+        case elementary.Laplace(scale):
             return _laplace(scale, order)
-        case atoms.RandomizedResponse(noise, buckets, special_record):
+        case elementary.RandomizedResponse(noise, buckets, special_record):
             return _randomized_response(noise, buckets, special_record, order)
-        case atoms.ZeroConcentrated(rho, xi):
+        case elementary.ZeroConcentrated(rho, xi):
             return xi + rho * order
-    raise TypeError(f"`atom` must be one of {SUPPORTED}, got {atom!r}.")
+    raise TypeError(f"`release` must be one of {SUPPORTED}, got {release!r}.")
 
 
-def max_divergence(atom: atoms.Atom) -> float:
-    """The limit α → ∞: the pure ε of the atom, infinite for Gaussian noise."""
-    match atom:
-        case atoms.Laplace(scale):
+def max_divergence(release: elementary.Elementary) -> float:
+    """The limit α → ∞: the pure ε of the release, infinite for Gaussian noise."""
+    match release:
+        case elementary.Laplace(scale):
             return 1.0 / scale
-        case atoms.RandomizedResponse(noise, buckets, special_record):
+        case elementary.RandomizedResponse(noise, buckets, special_record):
             probabilities, others = _response_laws(noise, buckets, special_record)
             return float(np.max(np.abs(np.log(probabilities) - np.log(others))))
     return math.inf

@@ -15,7 +15,7 @@ from dp_accounting.dp_event import (
     TruncatedSubsampledGaussianDpEvent,
 )
 
-from accountants import atoms
+from accountants import elementary
 from accountants.fourier import FourierAccountant
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
@@ -48,7 +48,7 @@ _ACCOUNTANTS = {
     "dp-accounting PLD": dpa.pld.PLDAccountant,
     "dp-accounting RDP": dpa.rdp.RdpAccountant,
 }
-_PRV_ATOMS = (atoms.Gaussian, atoms.PoissonGaussian, atoms.Laplace)
+_PRV_ATOMS = (elementary.Gaussian, elementary.PoissonGaussian, elementary.Laplace)
 
 
 def _prv_supports(event: dpa.DpEvent, relation: NeighboringRelation) -> bool:
@@ -56,8 +56,8 @@ def _prv_supports(event: dpa.DpEvent, relation: NeighboringRelation) -> bool:
     if relation is NeighboringRelation.REPLACE_ONE:
         return False
     try:
-        return isinstance(atoms.resolve(event, relation), _PRV_ATOMS)
-    except atoms.NotSupportedError:
+        return isinstance(elementary.resolve(event, relation), _PRV_ATOMS)
+    except elementary.NotSupportedError:
         return False
 
 

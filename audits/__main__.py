@@ -2,7 +2,7 @@
 
 import sys
 
-from audits.cli import main
+from audits.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

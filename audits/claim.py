@@ -9,11 +9,11 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import FourierAccountant, RenyiAccountant, _validate, codec, gaussian
+from accountants import FourierAccountant, RenyiAccountant, codec, gaussian, validate
 from accountants.base import IntervalAccountant
 from accountants.renyi import log_delta_from_divergence
-from audits import curve as curves
-from audits.curve import Curve
+from audits.testing import region as curves
+from audits.testing.region import Curve
 from audits.wording import event_words
 
 _FORMAT = "dp-assay/claim"
@@ -81,18 +81,18 @@ class Claim:
                 "`claim` must state exactly one of event, profile, mu, rho, epsilon, "
                 f"got {', '.join(given) or 'none'}."
             )
-        _validate.relation("relation", self.relation)
+        validate.relation("relation", self.relation)
         if self.event is not None and not isinstance(self.event, dpa.DpEvent):
             raise TypeError(f"`event` must be a DpEvent, got {self.event!r}.")
         if self.profile is not None and not callable(self.profile):
             raise TypeError(f"`profile` must be a function of ε, got {self.profile!r}.")
         if self.mu is not None:
-            _validate.non_negative("mu", self.mu)
+            validate.non_negative("mu", self.mu)
         if self.rho is not None:
-            _validate.non_negative("rho", self.rho)
+            validate.non_negative("rho", self.rho)
         if self.epsilon is not None:
-            _validate.non_negative("epsilon", self.epsilon)
-        if not 0.0 <= _validate.real("delta", self.delta) < 1.0:
+            validate.non_negative("epsilon", self.epsilon)
+        if not 0.0 <= validate.real("delta", self.delta) < 1.0:
             raise ValueError(f"`delta` must be in [0, 1), got {self.delta!r}.")
         if self.delta and self.epsilon is None:
             raise ValueError("`delta` must be left at 0 unless `epsilon` is given.")
@@ -106,7 +106,7 @@ class Claim:
 
     def delta_upper(self, epsilon: float) -> float:
         """The δ that the claim allows at ε ≥ 0; rounded upwards, so a true claim stays true."""
-        epsilon = _validate.non_negative("epsilon", epsilon)
+        epsilon = validate.non_negative("epsilon", epsilon)
         if self.event is not None:
             return self._accountant().get_delta_bounds(epsilon).upper
         if self.mu is not None:
@@ -200,7 +200,7 @@ class Claim:
             points = codec.expect(list, "profile", body.pop("profile"))
             keywords["profile"] = TabulatedProfile(
                 tuple(
-                    (_validate.non_negative("epsilon", e), _validate.closed_unit("delta", d))
+                    (validate.non_negative("epsilon", e), validate.closed_unit("delta", d))
                     for e, d in points
                 )
             )

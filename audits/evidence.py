@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accountants import _validate, codec
+from accountants import codec, validate
 
 _FORMAT = "dp-assay/evidence"
 
@@ -50,8 +50,8 @@ class Evidence:
     trade_off_points: tuple[tuple[int, int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        _validate.count("samples", self.samples, minimum=0)
-        _validate.open_unit("confidence", self.confidence)
+        validate.count("samples", self.samples, minimum=0)
+        validate.open_unit("confidence", self.confidence)
         for name in ("epsilon_lower", "delta", "log_e_value", "p_value"):
             value = getattr(self, name)
             if value is not None and math.isnan(value):

@@ -8,7 +8,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import NDArray
 
-from accountants import _validate
+from accountants import validate
 
 FloatArray = NDArray[np.float64]
 
@@ -54,10 +54,10 @@ def candidate_pairs(
       dimension: Length of a record.
       bound: The norm to which the mechanism is said to clip.
     """
-    relation = _validate.relation("relation", relation)
-    records = _validate.count("records", records)
-    dimension = _validate.count("dimension", dimension)
-    bound = _validate.positive("bound", bound)
+    relation = validate.relation("relation", relation)
+    records = validate.count("records", records)
+    dimension = validate.count("dimension", dimension)
+    bound = validate.positive("bound", bound)
     values = _records(dimension, bound)
     for others_name, others in _backgrounds(records - 1, dimension, bound):
         for name, value in values.items():

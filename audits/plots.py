@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from audits.evidence import Evidence
-from audits.sequential import log_threshold
+from audits.testing.sequential import log_threshold
 from audits.verdict import Verdict, Word
 
 if TYPE_CHECKING:

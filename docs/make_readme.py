@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from accountants import support_table
-from audits.claims import CLAIMS
-from audits.claims.run import records
+from audits.papers import CLAIMS
+from audits.papers.checks import records
+from audits.papers.studies import STUDIES, recorded
 from audits.specimens import LINTS, SPECIMENS, epsilon_claimed
 from audits.specimens.record import recorded as recorded_zoo
 from audits.wording import PAPERS, down, up
-from pvi.studies import STUDIES, recorded
 
 README = Path(__file__).parents[1] / "README.md"
 RESULTS = README.with_name("benchmarks") / "results"
@@ -115,7 +115,7 @@ def studies() -> str:
         record = recorded(name)
         if record is None:
             raise ValueError(f"`{name}` must have a record, got none.")
-        link = f"[tables and figures](pvi/studies/recorded/{name}.json)"
+        link = f"[tables and figures](audits/papers/recorded/{name}.json)"
         lines.append(f"| `{name}` | {record['summary']} | {link}, {len(record['seeds'])} seeds |")
     return "\n".join(lines)
 

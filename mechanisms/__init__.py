@@ -7,11 +7,19 @@ learns, and `plan` gives the transcript of a run before it is made.
 
 from dp_accounting import UnsupportedEventError
 
-from mechanisms.adaptive_clipping import AdaptiveClip, QuantileTracker
 from mechanisms.budget import Budget, BudgetedSchedule, BudgetExceededError
 from mechanisms.central_noise import CentralNoise
 from mechanisms.certify import certify
-from mechanisms.clipping import (
+from mechanisms.dominance import dominates
+from mechanisms.dp_optimisation import DPOptimisation
+from mechanisms.fedavg import AveragingRun, FedAvgPerturbation
+from mechanisms.guarded import GuardedSolver
+from mechanisms.local_averaging import LocalAveraging
+from mechanisms.noise_splitting import NoiseSplitting
+from mechanisms.parameter_perturbation import ParameterPerturbation
+from mechanisms.part_noise import Memory
+from mechanisms.primitives.adaptive_clipping import AdaptiveClip, QuantileTracker
+from mechanisms.primitives.clipping import (
     Clipped,
     Clipping,
     FlatClip,
@@ -20,21 +28,14 @@ from mechanisms.clipping import (
     clip_rows,
     screen_records,
 )
-from mechanisms.discrete_gaussian import delta_slack, sample_discrete_gaussian, total_variation
-from mechanisms.dominance import dominates
-from mechanisms.dp_optimisation import DPOptimisation
-from mechanisms.fedavg import AveragingRun, FedAvgPerturbation
-from mechanisms.guarded import GuardedSolver
-from mechanisms.local_averaging import LocalAveraging
-from mechanisms.noise import NoiseSource, NoNoise, ReleaseNoise, SimulationNoise
-from mechanisms.noise_splitting import NoiseSplitting
-from mechanisms.parameter_perturbation import ParameterPerturbation
-from mechanisms.part_noise import Memory
-from mechanisms.partition import Partition
-from mechanisms.private_run import PrivateRun
-from mechanisms.projection import epsilon_bounds, project, project_clients
-from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
-from mechanisms.sampling import (
+from mechanisms.primitives.discrete_gaussian import (
+    delta_slack,
+    sample_discrete_gaussian,
+    total_variation,
+)
+from mechanisms.primitives.noise import NoiseSource, NoNoise, ReleaseNoise, SimulationNoise
+from mechanisms.primitives.partition import Partition
+from mechanisms.primitives.sampling import (
     AllRecords,
     FixedSize,
     Poisson,
@@ -42,6 +43,9 @@ from mechanisms.sampling import (
     Shuffled,
     require_match,
 )
+from mechanisms.private_run import PrivateRun
+from mechanisms.projection import epsilon_bounds, project, project_clients
+from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
 from mechanisms.scope import AGGREGATE, MESSAGES, Scope, View, colluding
 from mechanisms.virtual_clients import VirtualClients
 

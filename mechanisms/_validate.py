@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from accountants._validate import (
+from accountants.validate import (
     closed_unit,
     count,
     non_negative,

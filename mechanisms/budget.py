@@ -19,7 +19,8 @@ import numpy as np
 
 from accountants import FourierAccountant, RenyiFilter, codec
 from mechanisms import _validate
-from mechanisms.discrete_gaussian import delta_slack
+from mechanisms.primitives.discrete_gaussian import delta_slack
+from mechanisms.primitives.sampling import repeated
 from mechanisms.projection import (
     SLACK_SHARE,
     add_entry,
@@ -28,7 +29,6 @@ from mechanisms.projection import (
     project_clients,
 )
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise
-from mechanisms.sampling import repeated
 from mechanisms.scope import Scope, View
 from pvi import Schedule
 

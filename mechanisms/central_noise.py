@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mechanisms.budget import Budget
-from mechanisms.clipping import Clipping, as_clipping
-from mechanisms.noise import NoiseSource, SimulationNoise
 from mechanisms.part_noise import Memory, PartRule, build_run, check_common
-from mechanisms.partition import as_partitions
 from mechanisms.plan import plan_rounds
+from mechanisms.primitives.clipping import Clipping, as_clipping
+from mechanisms.primitives.noise import NoiseSource, SimulationNoise
+from mechanisms.primitives.partition import as_partitions
 from mechanisms.private_run import PrivateRun
 from mechanisms.release import Transcript
 from pvi import LocalSolver, MeanFieldGaussian, Model, Schedule, Shard, Synchronous

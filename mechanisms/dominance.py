@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import dp_accounting as dpa
 
-from accountants.atoms import NotSupportedError, effective_noise_multiplier
+from accountants.elementary import NotSupportedError, effective_noise_multiplier
 
 
 class _Step(NamedTuple):

@@ -7,14 +7,14 @@ import numpy as np
 
 from mechanisms import _validate
 from mechanisms._validate import FloatArray
-from mechanisms.adaptive_clipping import AdaptiveClip, QuantileTracker
 from mechanisms.budget import Budget
-from mechanisms.clipping import Clipping, as_clipping
-from mechanisms.noise import NoiseSource, SimulationNoise
 from mechanisms.plan import plan_rounds
+from mechanisms.primitives.adaptive_clipping import AdaptiveClip, QuantileTracker
+from mechanisms.primitives.clipping import Clipping, as_clipping
+from mechanisms.primitives.noise import NoiseSource, SimulationNoise
+from mechanisms.primitives.sampling import AllRecords, FixedSize, Poisson, Sampling, Shuffled
 from mechanisms.private_run import PrivateRun, Recorder
 from mechanisms.release import Contribution, ServerNoise, Transcript
-from mechanisms.sampling import AllRecords, FixedSize, Poisson, Sampling, Shuffled
 from pvi import (
     Alteration,
     AlterUpdate,

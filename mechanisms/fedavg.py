@@ -8,9 +8,9 @@ import numpy as np
 
 from mechanisms import _validate
 from mechanisms._validate import FloatArray
-from mechanisms.clipping import Clipping, as_clipping
-from mechanisms.noise import NoiseSource, SimulationNoise
 from mechanisms.plan import plan_rounds
+from mechanisms.primitives.clipping import Clipping, as_clipping
+from mechanisms.primitives.noise import NoiseSource, SimulationNoise
 from mechanisms.private_run import Recorder
 from mechanisms.release import Contribution, ServerNoise, Transcript
 from pvi import Context, PointModel, Rule, Shard, federated_averaging

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mechanisms.budget import Budget
-from mechanisms.clipping import Clipping
-from mechanisms.noise import NoiseSource, SimulationNoise
 from mechanisms.parameter_perturbation import ParameterPerturbation
+from mechanisms.primitives.clipping import Clipping
+from mechanisms.primitives.noise import NoiseSource, SimulationNoise
 from mechanisms.private_run import PrivateRun
 from mechanisms.release import Transcript
 from pvi import LocalSolver, MeanFieldGaussian, Model, Schedule, Shard

@@ -17,9 +17,9 @@ import numpy as np
 from mechanisms import _validate
 from mechanisms._validate import FloatArray
 from mechanisms.budget import Budget
-from mechanisms.clipping import Clipping
-from mechanisms.noise import NoiseSource
-from mechanisms.partition import Partition
+from mechanisms.primitives.clipping import Clipping
+from mechanisms.primitives.noise import NoiseSource
+from mechanisms.primitives.partition import Partition
 from mechanisms.private_run import PrivateRun, Recorder
 from mechanisms.release import Contribution, ServerNoise
 from pvi import (

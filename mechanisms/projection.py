@@ -83,11 +83,11 @@ from dp_accounting import NeighboringRelation
 
 from accountants import Bounds, FourierAccountant, IntervalAccountant
 from mechanisms import _validate
-from mechanisms.discrete_gaussian import delta_slack, total_variation
 from mechanisms.dominance import dominates
 from mechanisms.errors import refuse
+from mechanisms.primitives.discrete_gaussian import delta_slack, total_variation
+from mechanisms.primitives.sampling import repeated
 from mechanisms.release import Contribution, Release, ServerNoise
-from mechanisms.sampling import repeated
 from mechanisms.scope import Scope
 
 # The part of δ that is set aside for the slack of discrete noise.

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from mechanisms import _validate
 from mechanisms._validate import FloatArray
-from mechanisms.sampling import AllRecords, Sampling
+from mechanisms.primitives.sampling import AllRecords, Sampling
 
 SERVER = -1
 """The sender of what the server or the aggregator releases."""

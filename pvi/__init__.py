@@ -22,7 +22,26 @@ from pvi.client import Alteration, AlterUpdate, Client
 from pvi.energy import elbo, elbo_gradient, local_energy
 from pvi.federation import Callback, Federation, History, Progress, Report, RoundEvent
 from pvi.gaussian import ImproperGaussianError, MeanFieldGaussian
-from pvi.local import (
+from pvi.messages import (
+    Acknowledgement,
+    ProtocolError,
+    Snapshot,
+    StaleSnapshotError,
+    Update,
+    Withdrawal,
+)
+from pvi.models import (
+    ExactModel,
+    LinearRegression,
+    LogisticRegression,
+    Model,
+    PointModel,
+    kl_to_full,
+)
+from pvi.schedule import Asynchronous, Schedule, Sequential, Synchronous
+from pvi.server import AlterTotal, Server, ServerContext, reset_factors
+from pvi.shard import Shard
+from pvi.solvers.local import (
     Aggregate,
     Context,
     ExactSolver,
@@ -32,29 +51,17 @@ from pvi.local import (
     StepContext,
     scaled_sum,
 )
-from pvi.messages import (
-    Acknowledgement,
-    ProtocolError,
-    Snapshot,
-    StaleSnapshotError,
-    Update,
-    Withdrawal,
+from pvi.solvers.minibatch import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
+from pvi.solvers.rules import SGD, Adagrad, Adam, Rule, State
+from pvi.solvers.stacked import StackedSolver
+from pvi.strategies.strategy import (
+    AlterPart,
+    LocalAveraging,
+    Strategy,
+    VirtualClients,
+    WholeShard,
+    Wish,
 )
-from pvi.minibatch import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
-from pvi.models import (
-    ExactModel,
-    LinearRegression,
-    LogisticRegression,
-    Model,
-    PointModel,
-    kl_to_full,
-)
-from pvi.rules import SGD, Adagrad, Adam, Rule, State
-from pvi.schedule import Asynchronous, Schedule, Sequential, Synchronous
-from pvi.server import AlterTotal, Server, ServerContext, reset_factors
-from pvi.shard import Shard
-from pvi.stacked import StackedSolver
-from pvi.strategy import AlterPart, LocalAveraging, Strategy, VirtualClients, WholeShard, Wish
 
 __all__ = [
     "SGD",

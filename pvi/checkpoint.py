@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from pvi._validate import FloatArray
 from pvi.client import Client, Pending
 from pvi.federation import Federation, History
 from pvi.gaussian import MeanFieldGaussian
 from pvi.messages import Snapshot, Update
+from pvi.validate import FloatArray
 
 _FORMAT = "pvi-federation-1"
 

@@ -6,9 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from pvi._validate import at_least, generator, positive
 from pvi.gaussian import MeanFieldGaussian
-from pvi.local import Context
 from pvi.messages import (
     Acknowledgement,
     ProtocolError,
@@ -17,8 +15,10 @@ from pvi.messages import (
     Update,
     Withdrawal,
 )
-from pvi.rules import State
-from pvi.strategy import Strategy
+from pvi.solvers.local import Context
+from pvi.solvers.rules import State
+from pvi.strategies.strategy import Strategy
+from pvi.validate import at_least, generator, positive
 
 
 class Alteration(NamedTuple):

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pvi._validate import FloatArray
 from pvi.gaussian import MeanFieldGaussian
-from pvi.local import prior_gradient
 from pvi.models.protocol import Model
 from pvi.shard import Shard
+from pvi.solvers.local import prior_gradient
+from pvi.validate import FloatArray
 
 
 def local_energy(

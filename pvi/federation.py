@@ -8,12 +8,12 @@ from typing import Literal, TextIO, TypeAlias
 
 import numpy as np
 
-from pvi._validate import FloatArray, IntArray, at_least, generator
 from pvi.client import Client
 from pvi.gaussian import MeanFieldGaussian
 from pvi.messages import Snapshot
 from pvi.schedule import Schedule
 from pvi.server import AlterTotal, Server
+from pvi.validate import FloatArray, IntArray, at_least, generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

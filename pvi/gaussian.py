@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from pvi._validate import FloatArray, finite_array, generator
+from pvi.validate import FloatArray, finite_array, generator
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 

@@ -6,7 +6,7 @@ from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 
-from pvi._validate import at_least, finite_array
+from pvi.validate import at_least, finite_array
 
 Groups: TypeAlias = Sequence[tuple[int, ...]]
 

@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pvi._validate import at_least, generator
 from pvi.client import Client
 from pvi.gaussian import ImproperGaussianError, MeanFieldGaussian
 from pvi.messages import Acknowledgement, ProtocolError, Snapshot, Update, Withdrawal
+from pvi.validate import at_least, generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

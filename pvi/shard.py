@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from pvi._validate import FloatArray, finite_array
+from pvi.validate import FloatArray, finite_array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,13 +8,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import _validate, atoms, gaussian
+from accountants import elementary, gaussian, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
-from accountants.fourier import grid, sampled, single
-from accountants.fourier.line import ContourError
-from accountants.fourier.losses import pair_laws
-from accountants.fourier.saddle import Sampled
+from accountants.fourier.contour import engine as sampled
+from accountants.fourier.contour import one_step as single
+from accountants.fourier.contour.quadrature import ContourError
+from accountants.fourier.contour.saddle import Sampled
+from accountants.fourier.grid import engine as grid
+from accountants.fourier.pairs import pair_laws
 from accountants.fourier.trade_off import TradeOff, trade_off_from_profile
 
 # An interval wider than this, relative to ε, is worth the second of a costly contour.
@@ -51,9 +53,10 @@ class FourierAccountant(IntervalAccountant):
     transforms. Three engines turn that into numbers, each with a proof of both ends in its module:
 
     * plain Gaussians compose to a Gaussian, in closed form (`accountants.gaussian`);
-    * sampled Gaussians over many steps: the *contour* engine, `accountants.fourier.contour`, a few
+    * sampled Gaussians over many steps: the *contour* engine, `accountants.fourier.contour.sum`, a
+    few
       milliseconds whatever the number of steps;
-    * everything else, few steps, and tiny ε: the *grid* engine, `accountants.fourier.grid`.
+    * everything else, few steps, and tiny ε: the *grid* engine, `accountants.fourier.grid.engine`.
 
     Where the first choice misses `tolerance`, the other engine is asked too, and the two intervals,
     both of which contain the truth, are intersected. If neither reaches the tolerance, the interval
@@ -75,15 +78,15 @@ class FourierAccountant(IntervalAccountant):
     """
 
     method: ClassVar[str] = "Fourier accountant"
-    atom_types: ClassVar[tuple[type[atoms.Atom], ...]] = (
-        atoms.Gaussian,
-        atoms.PoissonGaussian,
-        atoms.PoissonGaussianReplace,
-        atoms.FixedSizeGaussian,
-        atoms.Laplace,
-        atoms.DiscreteLaplace,
-        atoms.RandomizedResponse,
-        atoms.MixtureOfGaussians,
+    release_types: ClassVar[tuple[type[elementary.Elementary], ...]] = (
+        elementary.Gaussian,
+        elementary.PoissonGaussian,
+        elementary.PoissonGaussianReplace,
+        elementary.FixedSizeGaussian,
+        elementary.Laplace,
+        elementary.DiscreteLaplace,
+        elementary.RandomizedResponse,
+        elementary.MixtureOfGaussians,
     )
 
     def __init__(
@@ -92,12 +95,12 @@ class FourierAccountant(IntervalAccountant):
         tolerance: float = 1e-6,
     ) -> None:
         super().__init__(neighboring_relation)
-        self._tolerance = _validate.open_unit("tolerance", tolerance)
+        self._tolerance = validate.open_unit("tolerance", tolerance)
 
     def epsilon_answer(self, delta: float) -> Answer:
         """`get_epsilon_bounds`, with the engine that found it."""
-        delta = _validate.open_unit("delta", delta)
-        if self._non_private or not self._atoms:
+        delta = validate.open_unit("delta", delta)
+        if self._non_private or not self._releases:
             return Answer(self.get_epsilon_bounds(delta), "closed form")
         return self._answer(
             exact=lambda mu: gaussian.epsilon_bounds(mu, delta),
@@ -109,8 +112,8 @@ class FourierAccountant(IntervalAccountant):
 
     def delta_answer(self, epsilon: float) -> Answer:
         """`get_delta_bounds`, with the engine that found it."""
-        epsilon = _validate.non_negative("epsilon", epsilon)
-        if self._non_private or not self._atoms:
+        epsilon = validate.non_negative("epsilon", epsilon)
+        if self._non_private or not self._releases:
             return Answer(self.get_delta_bounds(epsilon), "closed form")
         return self._answer(
             exact=lambda mu: gaussian.delta_bounds(mu, epsilon),
@@ -135,9 +138,9 @@ class FourierAccountant(IntervalAccountant):
         return trade_off_from_profile(self.get_delta_bounds, self.get_epsilon_bounds, alphas)
 
     def _answer(self, **engines: Callable[..., Any]) -> Answer:
-        upper = OneSide.of(self._atoms, "upper")
+        upper = OneSide.of(self._releases, "upper")
         answer = self._one_side(upper, **engines)
-        lower = OneSide.of(self._atoms, "lower")
+        lower = OneSide.of(self._releases, "lower")
         if lower.parts == upper.parts:
             return answer
         # The truth lies above every pair of data sets and below the dominating pair.
@@ -190,34 +193,39 @@ def _try_contour(
 
 @dataclass(frozen=True)
 class OneSide:
-    """A multiset of atoms on one side (dominating pairs, or pairs of data sets), per engine.
+    """A multiset of elementary releases on one side (dominating pairs, or pairs of data sets), per
+    engine.
 
     Attributes:
-      parts: Atoms and counts; on the lower side each atom stands for its pair of data sets.
+      parts: Releases and counts; on the lower side each release stands for its pair of data sets.
     """
 
-    parts: tuple[tuple[atoms.Atom, int], ...]
+    parts: tuple[tuple[elementary.Elementary, int], ...]
 
     @classmethod
     def of(
-        cls, composition: Mapping[atoms.Atom, int], side: Literal["upper", "lower"]
+        cls, composition: Mapping[elementary.Elementary, int], side: Literal["upper", "lower"]
     ) -> "OneSide":
         """The composition on one side."""
-        parts: list[tuple[atoms.Atom, int]] = []
-        for atom, count in composition.items():
-            if side == "lower" and isinstance(atom, atoms.FixedSizeGaussian):
+        parts: list[tuple[elementary.Elementary, int]] = []
+        for release, count in composition.items():
+            if side == "lower" and isinstance(release, elementary.FixedSizeGaussian):
                 # All other records at −C: the record moves the sum from −C to C if it is drawn.
-                pair = atoms.PoissonGaussian(atom.sampling_rate, 0.5 * atom.noise_multiplier)
+                pair = elementary.PoissonGaussian(
+                    release.sampling_rate, 0.5 * release.noise_multiplier
+                )
                 parts.append((pair, count))
             else:
-                parts.append((atom, count))
+                parts.append((release, count))
         return cls(tuple(parts))
 
     @property
     def mu(self) -> float | None:
         """μ of the composition if it is Gaussian throughout."""
         squares = [
-            count * atom.mu**2 for atom, count in self.parts if isinstance(atom, atoms.Gaussian)
+            count * release.mu**2
+            for release, count in self.parts
+            if isinstance(release, elementary.Gaussian)
         ]
         return math.sqrt(math.fsum(squares)) if len(squares) == len(self.parts) else None
 
@@ -225,11 +233,11 @@ class OneSide:
     def sampled(self) -> sampled.Composition | None:
         """The composition for the contour engine, if all of it is plain or sampled Gaussians."""
         squares, events, counts = [], [], []
-        for atom, count in self.parts:
-            if isinstance(atom, atoms.Gaussian):
-                squares.append(count * atom.mu**2)
-            elif isinstance(atom, atoms.PoissonGaussian):
-                events.append(Sampled(atom.sampling_rate, atom.noise_multiplier))
+        for release, count in self.parts:
+            if isinstance(release, elementary.Gaussian):
+                squares.append(count * release.mu**2)
+            elif isinstance(release, elementary.PoissonGaussian):
+                events.append(Sampled(release.sampling_rate, release.noise_multiplier))
                 counts.append(float(count))
             else:
                 return None
@@ -237,7 +245,7 @@ class OneSide:
 
     def laws(self) -> list[grid.Laws]:
         """The composition for the grid engine, once per direction."""
-        pairs = [(pair_laws(atom).upper, count) for atom, count in self.parts]
+        pairs = [(pair_laws(release).upper, count) for release, count in self.parts]
         directions: list[grid.Laws] = [
             [(pair[index], count) for pair, count in pairs] for index in (0, 1)
         ]

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accountants import _validate
+from accountants import validate
 from accountants.bounds import Bounds
 
 FloatArray = NDArray[np.float64]
@@ -52,7 +52,7 @@ def trade_off_from_profile(
       epsilon_bounds: Its inverse; decides where the nodes lie.
       alphas: Type I errors in [0, 1].
     """
-    points = np.array([_validate.closed_unit("alphas", alpha) for alpha in alphas])
+    points = np.array([validate.closed_unit("alphas", alpha) for alpha in alphas])
     top = epsilon_bounds(_SMALLEST_DELTA).upper
     if top == np.inf:
         return TradeOff(points, np.zeros_like(points), np.zeros_like(points))

@@ -15,7 +15,7 @@ from accountants import (
     epsilon_curve,
 )
 from accountants.base import IntervalAccountant
-from audits.commands.crosscheck import as_json
+from audits.cli.crosscheck import as_json
 
 ADD_OR_REMOVE_ONE, REPLACE_ONE, _ = NeighboringRelation
 _FORGETS_2C = frozenset({"dp-accounting RDP"})

@@ -16,8 +16,8 @@ import numpy as np
 from accountants import FourierAccountant, gaussian
 from audits.claim import Claim
 from audits.report import accounting
+from audits.testing.workers import process_pool
 from audits.wording import finite
-from audits.workers import process_pool
 
 _PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy", "prv-accountant", "matplotlib", "torch")
 _PATH_POINTS = 60
@@ -82,9 +82,9 @@ def gather(
       claims: Ids; all by default. Slow ones are answered from their record.
       settings: Which of `accounting.SETTINGS`; all by default.
     """
-    from audits.claims import CLAIMS
+    from audits.papers import CLAIMS
+    from audits.papers.studies import STUDIES, recorded
     from audits.specimens import LINTS, SPECIMENS
-    from pvi.studies import STUDIES, recorded
 
     began = time.perf_counter()
     chosen = range(len(accounting.SETTINGS)) if settings is None else settings
@@ -158,7 +158,7 @@ def linted(name: str) -> dict[str, Any]:
 
 def claimed(name: str) -> dict[str, Any]:
     """One claim as plain data."""
-    from audits.claims import as_json, run_claims
+    from audits.papers import as_json, run_claims
 
     (row,) = as_json(run_claims([name]))["claims"]
     return row

@@ -1,7 +1,7 @@
 """The zoo of flaws: differential-privacy mistakes, each beside its repair.
 
-Every module here but those of the machinery is a flaw: it defines `SPECIMENS`, `LINTS` or both and
-is found by itself, so a new specimen is one new file.
+Every module in `flaws/` is a flaw: it defines `SPECIMENS`, `LINTS` or both and is found by itself,
+so a new specimen is one new file.
 """
 
 import importlib
@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
+from audits.specimens import flaws
 from audits.specimens.examine import Examination, as_json, epsilon_claimed, examine, run_zoo
 from audits.specimens.lint import Finding, Lint
 from audits.specimens.specimen import CAUGHT, HARMLESS, Expected, Specimen, Witness
@@ -30,28 +31,13 @@ __all__ = [
     "run_zoo",
 ]
 
-# The modules that are not flaws.
-MACHINERY = frozenset(
-    {
-        "examine",
-        "federations",
-        "gradient_steps",
-        "lint",
-        "pictures",
-        "record",
-        "specimen",
-        "sums",
-    }
-)
-
 
 def _members(attribute: str) -> Iterator[Any]:
-    for module in sorted(found.name for found in pkgutil.iter_modules(__path__)):
-        if module not in MACHINERY:
-            loaded = importlib.import_module(f"{__name__}.{module}")
-            if not hasattr(loaded, "SPECIMENS") and not hasattr(loaded, "LINTS"):
-                raise ImportError(f"{loaded.__name__} must define SPECIMENS or LINTS.")
-            yield from getattr(loaded, attribute, ())
+    for module in sorted(found.name for found in pkgutil.iter_modules(flaws.__path__)):
+        loaded = importlib.import_module(f"{flaws.__name__}.{module}")
+        if not hasattr(loaded, "SPECIMENS") and not hasattr(loaded, "LINTS"):
+            raise ImportError(f"{loaded.__name__} must define SPECIMENS or LINTS.")
+        yield from getattr(loaded, attribute, ())
 
 
 def _by_name(members: Iterator[Any]) -> dict[str, Any]:

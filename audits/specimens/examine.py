@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from accountants import FourierAccountant
-from audits.auditor import audit
 from audits.claim import Claim
-from audits.execute import Mechanism
-from audits.hunting import hunt
 from audits.specimens.lint import Finding, Lint
 from audits.specimens.specimen import Specimen
+from audits.testing.auditor import audit
+from audits.testing.draws import Mechanism
+from audits.testing.hunting import hunt
 from audits.verdict import Verdict, Word
 
 REPORTED_DELTA = 1e-5

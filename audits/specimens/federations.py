@@ -13,7 +13,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 
 from audits.claim import Claim
-from audits.statistics import FloatArray
+from audits.testing.statistics import FloatArray
 from mechanisms import (
     SERVER,
     CentralNoise,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from audits.plots import ALARM, CLAIM, DATA, tidy
-from audits.sequential import log_threshold
 from audits.specimens.examine import Examination, epsilon_claimed
 from audits.specimens.lint import Finding, Lint
+from audits.testing.sequential import log_threshold
 from audits.verdict import Verdict, Word
 from audits.wording import down, up
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from audits.sequential import log_threshold
 from audits.specimens import SPECIMENS
 from audits.specimens.examine import run_zoo
+from audits.testing.sequential import log_threshold
 from audits.verdict import Word
 
 RECORD = "recorded.json"

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from accountants import _validate
+from accountants import validate
 from audits.claim import Claim
-from audits.execute import Mechanism
 from audits.pairs import Pair
-from audits.statistics import Statistic
+from audits.testing.draws import Mechanism
+from audits.testing.statistics import Statistic
 from audits.verdict import Word
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ class Witness:
 
     def __post_init__(self) -> None:
         for name in ("probability_first_lower", "probability_second_upper"):
-            _validate.closed_unit(name, getattr(self, name))
+            validate.closed_unit(name, getattr(self, name))
         if not self.event:
             raise ValueError("`event` must say what happens, got ''.")
 
     def epsilon_lower(self, delta: float) -> float:
         """The ε that the mechanism has at least, at δ; 0 where the event shows nothing."""
-        excess = self.probability_first_lower - _validate.closed_unit("delta", delta)
+        excess = self.probability_first_lower - validate.closed_unit("delta", delta)
         if excess <= self.probability_second_upper:
             return 0.0
         if self.probability_second_upper == 0.0:
@@ -127,4 +127,4 @@ class Specimen:
                 raise TypeError(f"`{name}` must be a mechanism, got {getattr(self, name)!r}.")
         if not isinstance(self.pair, Pair):
             raise TypeError(f"`pair` must be a Pair, got {type(self.pair).__name__}.")
-        _validate.count("max_samples", self.max_samples)
+        validate.count("max_samples", self.max_samples)

@@ -5,11 +5,11 @@ from typing import Literal
 
 import numpy as np
 
-from pvi._validate import generator
 from pvi.gaussian import MeanFieldGaussian
-from pvi.local import Context, LocalSolver
 from pvi.models.protocol import Model
 from pvi.shard import Shard
+from pvi.solvers.local import Context, LocalSolver
+from pvi.validate import generator
 
 
 def committee(

@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pvi._validate import FloatArray, at_least, finite_array, generator
-from pvi.local import Context
 from pvi.models.protocol import PointModel
-from pvi.rules import Rule, State
 from pvi.shard import Shard
+from pvi.solvers.local import Context
+from pvi.solvers.rules import Rule, State
+from pvi.validate import FloatArray, at_least, finite_array, generator
 
 AlterWeights: TypeAlias = Callable[[FloatArray, Context], FloatArray]
 """Alters a client's change of weights (..., d) before it is sent."""

@@ -15,13 +15,13 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from pvi._validate import at_least, finite_array, generator
 from pvi.gaussian import MeanFieldGaussian
-from pvi.local import Context, prior_gradient, to_gaussian
-from pvi.minibatch import FixedSizeSampling
 from pvi.models.protocol import Model
-from pvi.rules import Rule, State
 from pvi.shard import Shard
+from pvi.solvers.local import Context, prior_gradient, to_gaussian
+from pvi.solvers.minibatch import FixedSizeSampling
+from pvi.solvers.rules import Rule, State
+from pvi.validate import at_least, finite_array, generator
 
 
 class Draw(NamedTuple):

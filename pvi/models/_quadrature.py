@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import expit, log_expit, ndtr
 
-from pvi._validate import FloatArray
+from pvi.validate import FloatArray
 
 CROSSOVER = 2.2
 

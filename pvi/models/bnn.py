@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch.func import grad, vmap
 
-from pvi._validate import FloatArray, at_least, finite_array, generator
 from pvi.gaussian import MeanFieldGaussian
 from pvi.shard import Shard
+from pvi.validate import FloatArray, at_least, finite_array, generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

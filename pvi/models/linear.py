@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pvi._validate import FloatArray, at_least, positive
 from pvi.gaussian import MeanFieldGaussian
 from pvi.models.protocol import linear_predictor
 from pvi.shard import Shard
+from pvi.validate import FloatArray, at_least, positive
 
 _FEW_COORDINATES = 8
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import expit, log_expit
 
-from pvi._validate import FloatArray, at_least, finite_array, generator
 from pvi.gaussian import MeanFieldGaussian
 from pvi.models._quadrature import Rule, expected_derivatives, expected_log_sigmoid, make_rule
 from pvi.models.protocol import linear_predictor
 from pvi.shard import Shard
+from pvi.validate import FloatArray, at_least, finite_array, generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from pvi._validate import FloatArray
 from pvi.gaussian import MeanFieldGaussian
 from pvi.shard import Shard
+from pvi.validate import FloatArray
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from pathlib import Path
 import browser
 import pytest
 
-from audits.claims import CLAIMS
+from audits.papers import CLAIMS
 from audits.specimens import LINTS, SPECIMENS
 
 pytestmark = pytest.mark.slow

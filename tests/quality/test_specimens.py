@@ -22,7 +22,7 @@ from scipy import stats
 import audits.specimens
 from accountants import gaussian
 from audits import Claim, Word
-from audits.fixed import gaussian_dp
+from audits.estimators.fixed import gaussian_dp
 from audits.specimens import (
     CAUGHT,
     LINTS,
@@ -33,19 +33,21 @@ from audits.specimens import (
     as_json,
     epsilon_claimed,
     examine,
-    hidden_noise_in_factors,
-    noise_split_over_clients,
-    percentile_clipping,
-    random_walk,
-    realised_batch_size,
     record,
     run_zoo,
     sums,
 )
 from audits.specimens.examine import REPORTED_DELTA, verdict_on
+from audits.specimens.flaws import (
+    hidden_noise_in_factors,
+    noise_split_over_clients,
+    percentile_clipping,
+    random_walk,
+    realised_batch_size,
+)
 from audits.specimens.pictures import plot_examination, plot_lint
 from audits.specimens.sums import REPLACE
-from audits.statistics import scores_of
+from audits.testing.statistics import scores_of
 from mechanisms import AGGREGATE, MESSAGES, NoiseSplitting, Scope, UnsupportedEventError, project
 
 SOUND = 1.0 - 1e-8
@@ -90,10 +92,8 @@ def test_the_pair_are_neighbours_under_the_claimed_relation(name):
 
 def test_every_flaw_module_is_registered_and_documented():
     found = 0
-    for module in pkgutil.iter_modules(audits.specimens.__path__):
-        if module.name in audits.specimens.MACHINERY:
-            continue
-        loaded = importlib.import_module(f"audits.specimens.{module.name}")
+    for module in pkgutil.iter_modules(audits.specimens.flaws.__path__):
+        loaded = importlib.import_module(f"audits.specimens.flaws.{module.name}")
         assert loaded.__doc__
         for member in getattr(loaded, "SPECIMENS", ()):
             assert SPECIMENS[member.name] is member

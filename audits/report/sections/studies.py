@@ -51,7 +51,7 @@ def _table(one: dict[str, Any]) -> Markup:
 
 
 def _figure(study: str, file: str) -> Markup:
-    source = resources.files("pvi.studies").joinpath("recorded", file)
+    source = resources.files("audits.papers").joinpath("recorded", file)
     words = _caption(file.removesuffix(".png").removeprefix(f"{study}_"))
     if not source.is_file():
         return tag("p", f"The figure {file} is not there.", class_="missing")

@@ -15,7 +15,7 @@ from audits.report.markup import (
     stacking_table,
     tag,
 )
-from audits.sequential import log_threshold
+from audits.testing.sequential import log_threshold
 from audits.wording import down, up
 
 _COLUMNS = ("specimen", "claimed ε", "flawed", "repaired", "evidence")

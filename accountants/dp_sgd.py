@@ -1,0 +1,170 @@
+"""Plain answers for repeated Gaussian steps on sampled batches: DP-SGD and its relatives.
+
+These are short-cuts to `FourierAccountant`; all numbers are certified intervals, with the relation
+and the sampling stated by the caller. `noise_multiplier` is the noise's standard deviation over C,
+the clipping norm of one record; under REPLACE_ONE the accountant counts the shift of 2C by itself.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import dp_accounting as dpa
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.typing import NDArray
+
+from accountants import elementary, validate
+from accountants.bounds import Bounds
+from accountants.fourier.accountant import FourierAccountant
+from accountants.fourier.contour.steps import StepCurve
+from accountants.fourier.trade_off import TradeOff
+
+ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
+
+
+_FEW_STEPS_TOLERANCE = 1e-3
+
+
+class Curve(NamedTuple):
+    """Bounds of ε after each number of steps: lower ≤ ε(steps) ≤ upper, entry by entry."""
+
+    steps: NDArray[np.int64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+def step_event(
+    noise_multiplier: float,
+    sampling_rate: float = 1.0,
+    sampling: str = "poisson",
+    relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+) -> dpa.DpEvent:
+    """The event of one step, refused where sampling and relation do not fit.
+
+    Args:
+      noise_multiplier: Noise standard deviation over C, positive.
+      sampling_rate: q in (0, 1]; 1 is no sampling.
+      sampling: "poisson" (each record independently) or "without_replacement" (a fixed batch size,
+        under REPLACE_ONE only).
+      relation: Which data sets are neighbours.
+    """
+    noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
+    rate = validate.rate("sampling_rate", sampling_rate)
+    validate.relation("relation", relation)
+    if sampling not in ("poisson", "without_replacement"):
+        raise ValueError(
+            f"`sampling` must be 'poisson' or 'without_replacement', got {sampling!r}."
+        )
+    if sampling == "without_replacement" and relation is not NeighboringRelation.REPLACE_ONE:
+        raise ValueError(
+            "`relation` must be REPLACE_ONE for sampling without replacement (a record more or "
+            f"less changes everyone's sampling rate), got {relation.name}."
+        )
+    if rate == 1.0:
+        return noise
+    if sampling == "poisson":
+        return dpa.PoissonSampledDpEvent(rate, noise)
+    # Any batch and data-set size with this quotient has the same pair.
+    batch, size = rate.as_integer_ratio()
+    return dpa.SampledWithoutReplacementDpEvent(size, batch, noise)
+
+
+def epsilon_bounds(
+    *,
+    noise_multiplier: float,
+    delta: float,
+    sampling_rate: float = 1.0,
+    steps: int = 1,
+    relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    sampling: str = "poisson",
+    tolerance: float = 1e-6,
+) -> Bounds:
+    """A certified interval for ε(δ) after `steps` steps.
+
+    >>> bounds = epsilon_bounds(noise_multiplier=1.0, sampling_rate=0.01, steps=10_000, delta=1e-5)
+    >>> round(bounds.lower, 4), round(bounds.upper, 4)
+    (6.1877, 6.1877)
+    """
+    if sampling == "shuffled":
+        poisson = epsilon_bounds(
+            noise_multiplier=noise_multiplier,
+            delta=delta,
+            sampling_rate=sampling_rate,
+            steps=steps,
+            relation=relation,
+            tolerance=1e-3,
+        )
+        raise ValueError(
+            "`sampling` must be 'poisson' or 'without_replacement', got 'shuffled': Poisson "
+            f"sampling would give epsilon {poisson.upper:.4g}, which is no bound for shuffled "
+            "batches; shuffled_epsilon_bounds gives one."
+        )
+    event = step_event(noise_multiplier, sampling_rate, sampling, relation)
+    accountant = FourierAccountant(relation, tolerance)
+    return accountant.compose(event, validate.count("steps", steps)).get_epsilon_bounds(delta)
+
+
+def delta_bounds(
+    *,
+    noise_multiplier: float,
+    epsilon: float,
+    sampling_rate: float = 1.0,
+    steps: int = 1,
+    relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    sampling: str = "poisson",
+    tolerance: float = 1e-6,
+) -> Bounds:
+    """A certified interval for δ(ε) after `steps` steps."""
+    event = step_event(noise_multiplier, sampling_rate, sampling, relation)
+    accountant = FourierAccountant(relation, tolerance)
+    return accountant.compose(event, validate.count("steps", steps)).get_delta_bounds(epsilon)
+
+
+def epsilon_curve(
+    *,
+    noise_multiplier: float,
+    steps: Sequence[int],
+    delta: float,
+    sampling_rate: float = 1.0,
+    relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    sampling: str = "poisson",
+    tolerance: float = 1e-6,
+) -> Curve:
+    """Certified intervals for ε(δ) after each number of steps, sharing the work between them.
+
+    Step counts that the contour engine does not reach (the first few) are asked for a relative gap
+    of 1e-3 only; `epsilon_bounds` gives a single answer as tight as wished.
+    """
+    event = step_event(noise_multiplier, sampling_rate, sampling, relation)
+    counts = np.array([validate.count("steps", count) for count in steps], dtype=np.int64)
+    release = elementary.resolve(event, relation)
+    shared = (
+        StepCurve(release, delta, tolerance)
+        if isinstance(release, elementary.PoissonGaussian)
+        else None
+    )
+    lower, upper = np.empty(len(counts)), np.empty(len(counts))
+    for index in np.argsort(counts, kind="stable"):
+        count = int(counts[index])
+        bounds = shared.epsilon_bounds(count) if shared is not None else None
+        if bounds is None:
+            accountant = FourierAccountant(relation, max(tolerance, _FEW_STEPS_TOLERANCE))
+            accountant.compose(event, count)
+            bounds = accountant.get_epsilon_bounds(delta)
+        lower[index], upper[index] = bounds
+    return Curve(counts, lower, upper)
+
+
+def trade_off(
+    event: dpa.DpEvent,
+    alphas: Sequence[float],
+    relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    tolerance: float = 1e-6,
+) -> TradeOff:
+    """Bounds of the least type II error at each type I error, for the worst pair of neighbours.
+
+    >>> curve = trade_off(dpa.GaussianDpEvent(1.0), [0.05])
+    >>> bool(curve.lower[0] <= 0.7405 <= curve.upper[0])  # Φ(Φ⁻¹(0.95) − 1) = 0.74047…
+    True
+    """
+    return FourierAccountant(relation, tolerance).compose(event).trade_off(alphas)

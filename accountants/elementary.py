@@ -1,0 +1,282 @@
+"""From events to elementary releases: what one release does to one neighbouring pair of data sets.
+
+An event says what was released, a relation which data sets are neighbours; together they fix an
+*elementary release*, a frozen value with every factor of the sensitivity in place. `resolve` is the
+only place in the accountants where a relation is interpreted, so that no two of them can read it
+differently:
+
+* `noise_multiplier` is the noise's standard deviation over C, the norm bound of one record.
+* Under ADD_OR_REMOVE_ONE and REPLACE_SPECIAL (a record becomes the zero record) a sum moves by at
+  most C; under REPLACE_ONE by 2C, from one end of the ball to the other.
+* Poisson sampling keeps a record with probability q: adding, removing or zeroing a record changes
+  the output law from N(0, σ²) to (1−q)·N(0, σ²) + q·N(1, σ²) or back (Zhu, Dong, Wang 2022,
+  Theorem 11: this pair dominates all others).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import dp_accounting as dpa
+from dp_accounting import NeighboringRelation
+from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
+
+from accountants import validate
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """N(0, 1) against N(`mu`, 1)."""
+
+    mu: float
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonGaussian:
+    """N(0, σ²) against (1−q)·N(0, σ²) + q·N(1, σ²), in both directions."""
+
+    sampling_rate: float
+    noise_multiplier: float
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonGaussianReplace:
+    """Poisson sampling under REPLACE_ONE: a record at −1 becomes a record at +1."""
+
+    sampling_rate: float
+    noise_multiplier: float
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSizeGaussian:
+    """A batch of fixed size without replacement under REPLACE_ONE; sensitivity 2 in the batch."""
+
+    sampling_rate: float
+    noise_multiplier: float
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    """Lap(0, `scale`) against Lap(1, `scale`)."""
+
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace:
+    """The two-sided geometric law ∝ e^{−a|x|} against its shift by the integer `sensitivity`."""
+
+    noise_parameter: float
+    sensitivity: int
+
+
+@dataclass(frozen=True, slots=True)
+class RandomizedResponse:
+    """One bucket's response against another's; against the uniform response if `special`."""
+
+    noise_parameter: float
+    num_buckets: int
+    special: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureOfGaussians:
+    """N(0, σ²) against Σ pᵢ·N(cᵢ, σ²), in both directions."""
+
+    standard_deviation: float
+    sensitivities: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroConcentrated:
+    """Any mechanism whose Rényi divergence of order α is at most ξ + ρα, for all α > 1."""
+
+    rho: float
+    xi: float
+
+
+Elementary: TypeAlias = (
+    Gaussian
+    | PoissonGaussian
+    | PoissonGaussianReplace
+    | FixedSizeGaussian
+    | Laplace
+    | DiscreteLaplace
+    | RandomizedResponse
+    | MixtureOfGaussians
+    | ZeroConcentrated
+)
+
+
+class NotSupportedError(Exception):
+    """An event that cannot be accounted for; the message is the reason."""
+
+
+class NonPrivate:
+    """The resolution of an event with no noise: every ε is infinite."""
+
+
+class NoOp:
+    """The resolution of an event that releases nothing about the data."""
+
+
+Resolution: TypeAlias = Elementary | type[NonPrivate] | type[NoOp]
+
+
+def sensitivity_factor(relation: NeighboringRelation) -> int:
+    """How far one record moves a sum, in units of C: 2 under REPLACE_ONE, else 1."""
+    return 2 if relation is NeighboringRelation.REPLACE_ONE else 1
+
+
+def effective_noise_multiplier(event: dpa.DpEvent) -> float:
+    """The noise multiplier of the one Gaussian that a nest of Gaussians on one batch amounts to.
+
+    Gaussians with multipliers σᵢ on the same data are post-processing of each other's sufficient
+    statistic, a Gaussian with 1/σ² = Σ 1/σᵢ².
+
+    Raises:
+      NotSupportedError: Something else than a Gaussian is in the nest.
+    """
+    if isinstance(event, dpa.GaussianDpEvent):
+        return validate.non_negative("noise_multiplier", event.noise_multiplier)
+    if isinstance(event, dpa.SelfComposedDpEvent):
+        count = validate.count("count", event.count, minimum=0)
+        inner = effective_noise_multiplier(event.event)
+        return inner / math.sqrt(count) if count else math.inf
+    if isinstance(event, dpa.ComposedDpEvent):
+        multipliers = [effective_noise_multiplier(inner) for inner in event.events]
+        if 0.0 in multipliers:
+            return 0.0
+        precision = math.fsum(multiplier**-2 for multiplier in multipliers)
+        return precision**-0.5 if precision else math.inf
+    raise NotSupportedError(
+        "sampling is supported around Gaussians and compositions of Gaussians on the same batch; "
+        f"found {type(event).__name__}"
+    )
+
+
+def _resolve_poisson(event: dpa.PoissonSampledDpEvent, relation: NeighboringRelation) -> Resolution:
+    rate = validate.closed_unit("sampling_probability", event.sampling_probability)
+    inner = event.event
+    while isinstance(inner, dpa.PoissonSampledDpEvent):  # A sample of a sample is a sample.
+        rate *= validate.closed_unit("sampling_probability", inner.sampling_probability)
+        inner = inner.event
+    noise_multiplier = effective_noise_multiplier(inner)
+    if rate == 0.0 or math.isinf(noise_multiplier):
+        return NoOp
+    if noise_multiplier == 0.0:
+        return NonPrivate
+    if rate == 1.0:
+        return Gaussian(sensitivity_factor(relation) / noise_multiplier)
+    if relation is NeighboringRelation.REPLACE_ONE:
+        return PoissonGaussianReplace(rate, noise_multiplier)
+    return PoissonGaussian(rate, noise_multiplier)
+
+
+def _resolve_fixed_size(
+    event: dpa.SampledWithoutReplacementDpEvent, relation: NeighboringRelation
+) -> Resolution:
+    if relation is not NeighboringRelation.REPLACE_ONE:
+        raise NotSupportedError(
+            "a batch of fixed size is accounted for under REPLACE_ONE only: adding or removing a "
+            f"record changes the sampling rate of all others; the relation is {relation.name}"
+        )
+    size = validate.count("source_dataset_size", event.source_dataset_size)
+    batch = validate.count("sample_size", event.sample_size, minimum=0)
+    if batch > size:
+        raise ValueError(f"`sample_size` must be at most source_dataset_size={size}, got {batch}.")
+    noise_multiplier = effective_noise_multiplier(event.event)
+    if batch == 0 or math.isinf(noise_multiplier):
+        return NoOp
+    if noise_multiplier == 0.0:
+        return NonPrivate
+    if batch == size:
+        return Gaussian(2.0 / noise_multiplier)
+    return FixedSizeGaussian(batch / size, noise_multiplier)
+
+
+def _resolve_randomized_response(
+    event: dpa.RandomizedResponseDpEvent, relation: NeighboringRelation
+) -> Resolution:
+    if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+        raise NotSupportedError(
+            "randomised response answers for a record that is there: ADD_OR_REMOVE_ONE does not "
+            "say what an absent record releases; use REPLACE_ONE or REPLACE_SPECIAL"
+        )
+    probability = validate.closed_unit("noise_parameter", event.noise_parameter)
+    buckets = validate.count("num_buckets", event.num_buckets)
+    if buckets == 1 or probability == 1.0:
+        return NoOp
+    if probability == 0.0:
+        return NonPrivate
+    special = relation is NeighboringRelation.REPLACE_SPECIAL
+    return RandomizedResponse(probability, buckets, special)
+
+
+def _resolve_mixture(event: MixtureOfGaussiansDpEvent, relation: NeighboringRelation) -> Resolution:
+    if relation is NeighboringRelation.REPLACE_ONE:
+        raise NotSupportedError("no dominating pair of this mixture is known under REPLACE_ONE")
+    deviation = validate.non_negative("standard_deviation", event.standard_deviation)
+    sensitivities = _reals("sensitivities", event.sensitivities)
+    probabilities = _reals("sampling_probs", event.sampling_probs)
+    if len(sensitivities) != len(probabilities) or not sensitivities:
+        raise ValueError(
+            "`sensitivities` and `sampling_probs` must be non-empty and of equal length, got "
+            f"{len(sensitivities)} and {len(probabilities)}."
+        )
+    if min(sensitivities) < 0.0:
+        raise ValueError(f"`sensitivities` must be non-negative, got {min(sensitivities)}.")
+    if min(probabilities) < 0.0 or not math.isclose(math.fsum(probabilities), 1.0, abs_tol=1e-9):
+        raise ValueError(f"`sampling_probs` must be a probability vector, got {probabilities}.")
+    moved = any(c > 0.0 and p > 0.0 for c, p in zip(sensitivities, probabilities, strict=True))
+    if not moved:
+        return NoOp
+    if deviation == 0.0:
+        return NonPrivate
+    return MixtureOfGaussians(deviation, sensitivities, probabilities)
+
+
+def _reals(name: str, values: Sequence[Any]) -> tuple[float, ...]:
+    return tuple(validate.real(name, value) for value in values)
+
+
+def resolve(event: dpa.DpEvent, relation: NeighboringRelation) -> Resolution:
+    """The release of one uncomposed event under one relation.
+
+    Raises:
+      NotSupportedError: No proof is known; the message is the reason.
+      ValueError, TypeError: A parameter of the event is impossible.
+    """
+    if isinstance(event, dpa.NoOpDpEvent):
+        return NoOp
+    if isinstance(event, dpa.NonPrivateDpEvent):
+        return NonPrivate
+    if isinstance(event, dpa.GaussianDpEvent):
+        noise_multiplier = validate.non_negative("noise_multiplier", event.noise_multiplier)
+        if noise_multiplier == 0.0:
+            return NonPrivate
+        return Gaussian(sensitivity_factor(relation) / noise_multiplier)
+    if isinstance(event, dpa.PoissonSampledDpEvent):
+        return _resolve_poisson(event, relation)
+    if isinstance(event, dpa.SampledWithoutReplacementDpEvent):
+        return _resolve_fixed_size(event, relation)
+    if isinstance(event, dpa.LaplaceDpEvent):
+        scale = validate.non_negative("noise_multiplier", event.noise_multiplier)
+        return Laplace(scale / sensitivity_factor(relation)) if scale else NonPrivate
+    if isinstance(event, DiscreteLaplaceDpEvent):
+        parameter = validate.non_negative("noise_parameter", event.noise_parameter)
+        sensitivity = validate.count("sensitivity", event.sensitivity)
+        # e^{−a|x|} with a → 0 is infinitely wide; a = 0 is not a law.
+        if parameter == 0.0:
+            raise ValueError("`noise_parameter` must be positive, got 0.")
+        return DiscreteLaplace(parameter, sensitivity * sensitivity_factor(relation))
+    if isinstance(event, dpa.RandomizedResponseDpEvent):
+        return _resolve_randomized_response(event, relation)
+    if isinstance(event, MixtureOfGaussiansDpEvent):
+        return _resolve_mixture(event, relation)
+    if isinstance(event, dpa.ZCDpEvent):
+        rho, xi = validate.non_negative("rho", event.rho), validate.non_negative("xi", event.xi)
+        return ZeroConcentrated(rho, xi) if rho or xi else NoOp
+    raise NotSupportedError(f"{type(event).__name__} has no dominating pair here")

@@ -1,0 +1,1 @@
+"""Any composition of loss laws, by a tilted FFT on a grid."""

@@ -1,0 +1,53 @@
+r"""What an ε means for a person: how well can someone tell whether a record was used?
+
+An adversary who knows everything but one record, and gives it a prior probability p of being there,
+guesses right with probability
+
+    max over sets S of p·P(S) + (1−p)·(1 − Q(S)) = (1−p) + p·H_α(P‖Q),    α = (1−p)/p,
+
+with the hockey-stick divergence H. For p ≤ ½ that is (1−p) + p·δ(log((1−p)/p)) at worst, and for
+p > ½ the same with p and 1−p, P and Q exchanged (Dong, Roth, Su 2022, section 2, in terms of
+testing; Kaissis et al. 2022 for priors). So two numbers on the profile answer the question
+exactly, with no detour through a single (ε, δ).
+"""
+
+import math
+from typing import NamedTuple
+
+from accountants import validate
+from accountants.base import IntervalAccountant
+from accountants.bounds import Bounds
+
+
+class MembershipRisk(NamedTuple):
+    """What the worst adversary against the worst record attains.
+
+    Attributes:
+      prior: The prior probability that the record is there.
+      accuracy: Bounds of the probability of a right guess.
+      advantage: Bounds of (true positive rate − false positive rate), the total variation δ(0).
+    """
+
+    prior: float
+    accuracy: Bounds
+    advantage: Bounds
+
+
+def membership_risk(accountant: IntervalAccountant, prior: float = 0.5) -> MembershipRisk:
+    """The risk of membership inference for what `accountant` has composed.
+
+    Without any release the accuracy is max(prior, 1 − prior) and the advantage 0.
+
+    >>> from dp_accounting import GaussianDpEvent
+    >>> from accountants import FourierAccountant
+    >>> risk = membership_risk(FourierAccountant().compose(GaussianDpEvent(1.0)))
+    >>> round(risk.accuracy.upper, 4)  # Φ(1/2)
+    0.6915
+    """
+    prior = validate.open_unit("prior", prior)
+    rarer = min(prior, 1.0 - prior)
+    profile = accountant.get_delta_bounds(math.log((1.0 - rarer) / rarer))
+    accuracy = Bounds(*((1.0 - rarer) + rarer * delta for delta in profile))
+    # Three roundings of numbers of at most 1.
+    accuracy = Bounds(accuracy.lower - 4e-16, min(1.0, accuracy.upper + 4e-16))
+    return MembershipRisk(prior, accuracy, accountant.get_delta_bounds(0.0))

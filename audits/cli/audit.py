@@ -1,0 +1,260 @@
+"""`dp-assay audit`: the user's own mechanism against the user's own claim."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+import dp_accounting as dpa
+import numpy as np
+
+from accountants import validate
+from audits.claim import Claim
+from audits.cli import Commands, drawing, options
+from audits.cli.loading import Place, UserCodeError, UserMechanism, load
+from audits.pairs import Pair
+from audits.testing.auditor import DEFAULT_SAMPLES, audit
+from audits.testing.hunting import hunt
+from audits.testing.workers import process_pool
+from audits.verdict import Verdict
+from audits.wording import down, up
+
+_DESCRIPTION = """\
+Runs a mechanism on two neighbouring data sets and looks for evidence against a privacy claim.
+
+TARGET is FILE.py:FUNCTION or MODULE:FUNCTION. The function takes (data, rng, n) and returns n
+independent outputs, or takes (data, rng) and returns one; rng is a numpy Generator.
+"""
+_EPILOG = """\
+the claim, in order of strength:
+  --noise-multiplier 1 [--sampling-rate 0.01 --steps 100]
+                        what the mechanism is said to do: a whole curve of (ε, δ). A flaw of 40 %
+                        in the noise is found within hundreds of draws
+  --mu 1, --rho 0.5     a whole curve as well
+  --epsilon 1           pure ε
+  --epsilon 1 --delta 1e-5
+                        one point: it limits rare outcomes only, so that a false claim can take
+                        millions of draws to refute
+  CLAIM in the file     an audits.Claim, where no option is given
+
+the pair of data sets:
+  --pair NAME           in the same file, or FILE.py:NAME: two data sets as a tuple, an
+                        audits.Pair, or a function that returns one
+  PAIR in the file      where the option is not given
+  otherwise             a hunt: arrays of shape (records, dimension) with extremes at ±--bound,
+                        outliers, duplicates, NaN
+
+example (my_file.py):
+  def mechanism(data, rng):
+      return sum(data) + rng.normal(scale=0.7)      # says 1, adds 0.7
+  PAIR = ([0.0, 1.0], [0.0])
+
+  dp-assay audit my_file.py:mechanism --noise-multiplier 1
+
+Exit code 1 if the claim is refuted: it is false, or an event of probability 1 − confidence has
+happened. Exit code 0 if it is not refuted, which is no proof. Exit code 2 for bad input.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Adds the sub-command."""
+    parser = commands.add_parser(
+        "audit",
+        help="test a claim about your own mechanism",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+    )
+    parser.add_argument("target", metavar="TARGET", help="FILE.py:FUNCTION or MODULE:FUNCTION")
+    claim = parser.add_argument_group("the claim")
+    claim.add_argument(
+        "--epsilon", type=float, metavar="ε", help="the claimed ε, at least 0, such as 1"
+    )
+    claim.add_argument(
+        "--delta",
+        type=float,
+        metavar="δ",
+        help="the claimed δ, in (0, 1), such as 1e-5; none is pure ε. With the other claims, "
+        "where the evidence bounds ε: default 1e-5",
+    )
+    claim.add_argument(
+        "--mu",
+        type=float,
+        metavar="μ",
+        help="Gaussian differential privacy: as hard to tell apart as N(0, 1) and N(μ, 1)",
+    )
+    claim.add_argument(
+        "--rho", type=float, metavar="ρ", help="zero-concentrated differential privacy, such as 0.5"
+    )
+    options.add_noise(claim, required=False)
+    options.add_steps(claim)
+    options.add_sampling(claim)
+    parser.add_argument(
+        "--pair",
+        metavar="NAME",
+        help="the neighbouring data sets: NAME or FILE.py:NAME; default PAIR, else a hunt",
+    )
+    parser.add_argument(
+        "--one-at-a-time",
+        action="store_true",
+        default=None,
+        help="the function takes (data, rng) and gives one output; by default its signature tells",
+    )
+    parser.add_argument(
+        "--bound",
+        type=float,
+        default=1.0,
+        metavar="C",
+        help="for a hunt: the norm to which the mechanism clips a record, default 1",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=float,
+        default=0.99,
+        help="in (0, 1), default 0.99: a true claim is refuted with probability at most 0.01",
+    )
+    parser.add_argument(
+        "--max-samples",
+        type=float,
+        default=DEFAULT_SAMPLES,
+        metavar="COUNT",
+        help=f"the most draws per data set, default {DEFAULT_SAMPLES:,}; it stops as soon as the "
+        "claim is refuted",
+    )
+    options.add_seed(parser)
+    options.add_workers(parser, default=1)
+    options.add_plot(parser, "draw the evidence")
+    options.add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(given: argparse.Namespace) -> int:
+    place = Place.parse("TARGET", given.target)
+    drawing.check_plot(given.plot)
+    most = validate.real("--max-samples", given.max_samples)
+    settings: dict[str, Any] = {
+        "confidence": validate.open_unit("--confidence", given.confidence),
+        "max_samples": validate.count("--max-samples", most),
+        "rng": np.random.default_rng(validate.count("--seed", given.seed, minimum=0)),
+        "delta": None if given.delta is None else options.read_delta(given),
+    }
+    # Whatever the user's code prints must not end up in our output.
+    with contextlib.redirect_stdout(sys.stderr):
+        mechanism = UserMechanism.find(place, given.one_at_a_time)
+        claim, pair = _claim(given, place), _pair(given, place)
+        with _workers(given.workers, place) as executor:
+            if pair is None:
+                print("no pair given: hunting for one", file=sys.stderr)
+                bound = validate.positive("--bound", given.bound)
+                try:
+                    verdict = hunt(mechanism, claim, bound=bound, executor=executor, **settings)
+                except UserCodeError as error:
+                    raise UserCodeError(
+                        f"{error} A hunt gives it arrays of shape (records, dimension); give PAIR "
+                        "or --pair for other data."
+                    ) from error
+            else:
+                verdict = audit(mechanism, pair, claim, executor=executor, **settings)
+    if given.plot is not None:
+        drawing.draw_verdict(given.plot, verdict)
+    print(verdict.to_json() if given.json else _text(verdict, place, given.seed))
+    return 1 if verdict.refuted else 0
+
+
+def _claim(given: argparse.Namespace, place: Place) -> Claim:
+    named = {
+        name: getattr(given, name)
+        for name in ("epsilon", "mu", "rho", "noise_multiplier")
+        if getattr(given, name) is not None
+    }
+    if not named:
+        claim = getattr(load(place.module), "CLAIM", None)
+        if isinstance(claim, dpa.DpEvent):
+            claim = Claim(event=claim)
+        if not isinstance(claim, Claim):
+            raise ValueError(
+                "a claim must be given: --noise-multiplier, --mu, --rho or --epsilon, or CLAIM = "
+                f"audits.Claim(…) in {place.module}."
+            )
+        _refuse_unused(given, f"CLAIM in {place.module}")
+        return claim
+    if len(named) > 1:
+        options_given = ", ".join("--" + name.replace("_", "-") for name in named)
+        raise ValueError(f"the claim must be one of its forms, got {options_given}.")
+    if "noise_multiplier" in named:
+        sampling, steps = options.read_sampling(given), options.read_steps(given)
+        event = sampling.step(options.read_noise(given))
+        whole = event if steps == 1 else dpa.SelfComposedDpEvent(event, steps)
+        return Claim(event=whole, relation=sampling.relation)
+    _refuse_unused(given, f"--{next(iter(named))}")
+    ((name, value),) = named.items()
+    keywords: dict[str, Any] = {name: validate.non_negative(f"--{name}", value)}
+    if name == "epsilon" and given.delta is not None:
+        keywords["delta"] = options.read_delta(given)
+    relation = options.read_relation(given) or dpa.NeighboringRelation.ADD_OR_REMOVE_ONE
+    return Claim(relation=relation, **keywords)
+
+
+def _refuse_unused(given: argparse.Namespace, form: str) -> None:
+    """What describes noisy steps says nothing in another form of claim; silence would mislead."""
+    described = {"steps": 1.0, "sampling": None, "sampling_rate": None, "batch_size": None}
+    for name, default in described.items():
+        if getattr(given, name) != default:
+            option = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"`{option}` must be left out unless --noise-multiplier is given, got {form}: that "
+                "is claimed of the mechanism as a whole."
+            )
+
+
+def _pair(given: argparse.Namespace, place: Place) -> Pair | None:
+    if given.pair is not None:
+        where = Place.parse("--pair", given.pair, default_module=place.module)
+    elif hasattr(load(place.module), "PAIR"):
+        where = Place(place.module, "PAIR")
+    else:
+        return None
+    found = where.find()
+    found = found() if callable(found) else found
+    if isinstance(found, Pair):
+        return found
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise ValueError(f"`{where}` must be two data sets or an audits.Pair, got {found!r}.")
+    return Pair(found[0], found[1], f"the pair {where}")
+
+
+@contextlib.contextmanager
+def _workers(count: int, place: Place) -> Iterator[Executor | None]:
+    if validate.count("--workers", count) == 1:
+        yield None
+        return
+    # A worker loads the user's code first, so that objects of its classes can be sent to it.
+    with process_pool(count, load, place.module) as pool:
+        yield pool
+
+
+def _claimed(verdict: Verdict) -> str:
+    """The claim at the δ of the evidence, to hold the evidence against."""
+    from audits.specimens.examine import epsilon_claimed
+
+    delta = verdict.evidence.delta
+    return f"ε ≤ {up(epsilon_claimed(verdict.claim, delta), 3)} at δ = {delta:g}"
+
+
+def _text(verdict: Verdict, place: Place, seed: int) -> str:
+    evidence = verdict.evidence
+    rows = {
+        "mechanism": str(place),
+        "claim": verdict.claim.describe(),
+        "pair": evidence.pair,
+        "statistic": evidence.statistic,
+        "draws per side": f"{evidence.samples:,}",
+        "claimed": _claimed(verdict),
+        "evidence": f"ε ≥ {down(evidence.epsilon_lower, 3)} at δ = {evidence.delta:g}",
+        "p-value": f"{up(evidence.p_value or 0.0, 2)}, valid at any stopping time",
+        "confidence": f"{100 * evidence.confidence:g} %",
+        "seed": str(seed),
+    }
+    table = "\n".join(f"  {name:<16}{value}" for name, value in rows.items() if value)
+    return f"{verdict.explain()}\n\n{table}"

@@ -1,0 +1,66 @@
+"""`dp-assay crosscheck`: every accountant on one setting."""
+
+import argparse
+import json
+from typing import Any
+
+import dp_accounting as dpa
+
+from accountants import CrossCheck, crosscheck
+from audits.cli import Commands, options
+from audits.wording import finite
+
+_EXAMPLES = """\
+examples:
+  dp-assay crosscheck --noise-multiplier 1 --sampling-rate 0.01 --steps 1000 --delta 1e-5
+  dp-assay crosscheck --noise-multiplier 1 --delta 1e-5 --relation REPLACE_ONE
+      a conflict: one peer counts C where a replaced record moves a sum by 2C
+
+A peer can take minutes where there are a million steps; `dp-assay epsilon` asks none.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Adds the sub-command."""
+    parser = commands.add_parser(
+        "crosscheck",
+        help="account for one setting with every accountant, ours and the peers'",
+        description="Accounts for Gaussian steps with every accountant that is installed. "
+        "Exit code 1 if an upper\nbound lies below a lower bound: one of the two is wrong.",
+        epilog=_EXAMPLES,
+    )
+    options.add_noise(parser)
+    options.add_steps(parser)
+    options.add_delta(parser)
+    options.add_sampling(parser)
+    options.add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(given: argparse.Namespace) -> int:
+    sampling = options.read_sampling(given)
+    step, steps = sampling.step(options.read_noise(given)), options.read_steps(given)
+    event = dpa.SelfComposedDpEvent(step, steps)
+    table = crosscheck(event, options.read_delta(given), sampling.relation)
+    print(json.dumps(as_json(table), indent=2) if given.json else table)
+    return 0 if table.consistent else 1
+
+
+def as_json(table: CrossCheck) -> dict[str, Any]:
+    """A table as plain data; infinities become None."""
+    return {
+        "delta": table.delta,
+        "relation": table.neighboring_relation.name,
+        "consistent": table.consistent,
+        "conflicts": [list(pair) for pair in table.conflicts],
+        "accountants": [
+            {
+                "name": row.accountant,
+                "lower": finite(row.lower) if row.answered else None,
+                "upper": finite(row.upper),
+                "seconds": row.seconds,
+                "note": row.note,
+            }
+            for row in table.rows
+        ],
+    }

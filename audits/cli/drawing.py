@@ -1,0 +1,74 @@
+"""Pictures that a command writes to a file; needs matplotlib."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountants import epsilon_curve
+from audits.cli.options import Sampling, check_writable
+from audits.verdict import Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw_epsilon(file: Path, noise: float, steps: int, delta: float, sampling: Sampling) -> None:
+    """ε over the steps up to `steps`, both ends of the interval."""
+    figure = _figure((6.4, 4.0))
+    axes = figure.subplots()
+    counts = np.unique(np.geomspace(1, steps, 40).round().astype(int))
+    curve = epsilon_curve(
+        noise_multiplier=noise,
+        steps=counts.tolist(),
+        delta=delta,
+        sampling_rate=sampling.rate,
+        relation=sampling.relation,
+        sampling=sampling.api_name,
+    )
+    axes.plot(curve.steps, curve.upper, color="#1f3b63", label="proved upper end")
+    axes.fill_between(curve.steps, curve.lower, curve.upper, color="#1f3b63", alpha=0.25)
+    axes.plot(curve.steps, curve.lower, color="#2f8f6f", linestyle="--", label="proved lower end")
+    axes.set(xlabel="steps", ylabel=f"ε at δ = {delta:g}")
+    axes.set_title(f"noise multiplier {noise:g}, {sampling.kind} sampling, rate {sampling.rate:g}")
+    if len(counts) > 1:
+        axes.set(xscale="log")
+    axes.grid(alpha=0.25, linewidth=0.6)
+    axes.legend(frameon=False)
+    _save(figure, file)
+
+
+def draw_verdict(file: Path, verdict: Verdict) -> None:
+    """The wealth against the claim, and the error rates that were seen."""
+    from audits.plots import plot_trade_off, plot_wealth
+
+    figure = _figure((10.0, 4.2))
+    left, right = figure.subplots(1, 2)
+    plot_wealth(verdict, left)
+    plot_trade_off(verdict, right)
+    _save(figure, file)
+
+
+def check_plot(file: Path | None) -> None:
+    """Refuses a file that could not be drawn, before anything is computed."""
+    if file is None:
+        return
+    known = sorted(_figure((1.0, 1.0)).canvas.get_supported_filetypes())
+    if file.suffix[1:].lower() not in known:
+        raise ValueError(f"`--plot` must end in one of {known}, got {str(file)!r}.")
+    check_writable("--plot", file)
+
+
+def _figure(size: tuple[float, float]) -> "Figure":
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ValueError(
+            "`--plot` must be left out unless matplotlib is installed "
+            "(pip install matplotlib, or dp-assay with the extra `plots`)."
+        ) from error
+    return Figure(figsize=size, layout="constrained")
+
+
+def _save(figure: "Figure", file: Path) -> None:
+    figure.savefig(file, dpi=150)

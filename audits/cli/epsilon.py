@@ -1,0 +1,242 @@
+"""`dp-assay epsilon`: what noisy steps cost, with everything the number rests on."""
+
+import argparse
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import dp_accounting as dpa
+from dp_accounting import NeighboringRelation
+
+from accountants import (
+    Bounds,
+    CrossCheck,
+    FourierAccountant,
+    crosscheck,
+    epsilon_bounds,
+    membership_risk,
+    shuffled_epsilon_bounds,
+)
+from audits.cli import Commands, drawing, options
+from audits.cli.options import Sampling
+from audits.wording import RELATIONS, down, finite, interval, up
+
+_EXAMPLES = """\
+examples:
+  dp-assay epsilon --noise-multiplier 1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
+  dp-assay epsilon --noise-multiplier 1 --steps 1e4 --delta 1e-5 \\
+      --sampling fixed-size --batch-size 600 --data-size 60000
+
+The interval contains the true ε(δ): the upper end is proved for all neighbouring data sets, the
+lower end by an explicit pair of them, so no accountant can rightly report less.
+`dp-assay crosscheck` sets other libraries beside it.
+"""
+_DOUBT = {
+    NeighboringRelation.ADD_OR_REMOVE_ONE: "thinks it as likely as not that this one was used",
+    NeighboringRelation.REPLACE_ONE: "thinks two values of this one equally likely",
+    NeighboringRelation.REPLACE_SPECIAL: "thinks it as likely as not that this one was zeroed",
+}
+# A hint need not be sharp.
+_HINT_TOLERANCE = 1e-2
+
+
+def add(commands: Commands) -> None:
+    """Adds the sub-command."""
+    parser = commands.add_parser(
+        "epsilon",
+        help="what noisy steps cost: a certified interval for ε(δ)",
+        description="Accounts for Gaussian noise on clipped sums (DP-SGD and its relatives).",
+        epilog=_EXAMPLES,
+    )
+    options.add_noise(parser)
+    options.add_steps(parser)
+    options.add_delta(parser)
+    options.add_sampling(parser)
+    options.add_json(parser)
+    options.add_plot(parser, "draw ε over the steps")
+    parser.set_defaults(run=_run)
+
+
+def _run(given: argparse.Namespace) -> int:
+    noise, steps = options.read_noise(given), options.read_steps(given)
+    delta, sampling = options.read_delta(given), options.read_sampling(given)
+    if given.plot is not None and sampling.kind == "shuffled":
+        raise ValueError("`--plot` must be left out for shuffled batches: there is no curve.")
+    drawing.check_plot(given.plot)
+    answer = account(noise, steps, delta, sampling)
+    if given.plot is not None:
+        drawing.draw_epsilon(given.plot, noise, steps, delta, sampling)
+    if given.json:
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
+    else:
+        print(_text(answer))
+    return 0
+
+
+def account(noise: float, steps: int, delta: float, sampling: Sampling) -> dict[str, Any]:
+    """The answer as plain data."""
+    if sampling.kind == "shuffled":
+        bounds = _shuffled(noise, steps, delta, sampling)
+        rows = [{"name": "shuffled batches", "lower": bounds.lower, "upper": bounds.upper}]
+        # Given the order of the batches, a record is in one release per epoch.
+        event: dpa.DpEvent = dpa.GaussianDpEvent(noise)
+        accountant = FourierAccountant(sampling.relation).compose(event, _epochs(steps, sampling))
+    else:
+        event = sampling.step(noise)
+        table = crosscheck(
+            dpa.SelfComposedDpEvent(event, steps), delta, sampling.relation, peers=False
+        )
+        bounds, rows = table.best, _rows(table)
+        accountant = FourierAccountant(sampling.relation).compose(event, steps)
+    risk = membership_risk(accountant)
+    lowest = 0.5 if sampling.kind == "shuffled" else risk.accuracy.lower
+    return {
+        "setting": {
+            "noise_multiplier": noise,
+            "steps": steps,
+            "sampling": sampling.kind,
+            "sampling_rate": sampling.rate,
+            "relation": sampling.relation.name,
+        },
+        "delta": delta,
+        "epsilon": {"lower": bounds.lower, "upper": finite(bounds.upper)},
+        "accountants": rows,
+        "assumptions": [
+            *accountant.assumptions(),
+            sampling.describe()[0].upper() + sampling.describe()[1:] + ".",
+            "A step may depend on the outputs of the steps before it.",
+        ],
+        "membership": {
+            "prior": risk.prior,
+            "accuracy": {"lower": lowest, "upper": risk.accuracy.upper},
+        },
+        "alternatives": [
+            {
+                "sampling": other.kind,
+                "relation": other.relation.name,
+                "lower": found.lower,
+                "upper": finite(found.upper),
+            }
+            for other, found in _alternatives(noise, steps, delta, sampling)
+        ],
+    }
+
+
+def _rows(table: CrossCheck) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": row.accountant.removeprefix("dp-assay "),
+            "lower": row.lower if row.answered else None,
+            "upper": finite(row.upper),
+            **({"note": row.note} if row.note else {}),
+        }
+        for row in reversed(table.rows)
+    ]
+
+
+def _epochs(steps: int, sampling: Sampling) -> int:
+    return math.ceil(steps / sampling.batches)
+
+
+def _shuffled(noise: float, steps: int, delta: float, sampling: Sampling) -> Bounds:
+    if not sampling.divides:
+        raise ValueError(
+            "`--sampling-rate` must be one over a whole number of batches for --sampling shuffled, "
+            f"got {sampling.rate:g}: let the batches be of one size, or drop the last."
+        )
+    if steps < sampling.batches:
+        # The lower bound is that of one whole epoch.
+        raise ValueError(
+            f"`--steps` must be at least one epoch of {sampling.batches} shuffled batches, "
+            f"got {steps}."
+        )
+    return shuffled_epsilon_bounds(
+        noise_multiplier=noise,
+        batches=sampling.batches,
+        epochs=_epochs(steps, sampling),
+        delta=delta,
+        relation=sampling.relation,
+    )
+
+
+def _alternatives(
+    noise: float, steps: int, delta: float, sampling: Sampling
+) -> list[tuple[Sampling, Bounds]]:
+    """The same numbers under other readings, where these are accounted for."""
+    add_or_remove, replace_one, zero_out = NeighboringRelation
+    readings = [("none", add_or_remove), ("none", replace_one)]
+    if sampling.rate < 1.0:
+        readings = [
+            ("poisson", add_or_remove),
+            ("poisson", replace_one),
+            ("fixed-size", replace_one),
+            ("shuffled", zero_out),
+        ]
+    found = []
+    for kind, relation in readings:
+        other = replace(sampling, kind=kind, relation=relation)
+        if (kind, relation) == (sampling.kind, sampling.relation):
+            continue
+        if kind != "shuffled":
+            bounds = epsilon_bounds(
+                noise_multiplier=noise,
+                sampling_rate=other.rate,
+                steps=steps,
+                delta=delta,
+                relation=relation,
+                sampling=other.api_name,
+                tolerance=_HINT_TOLERANCE,
+            )
+        elif steps >= other.batches and other.divides:
+            bounds = _shuffled(noise, steps, delta, other)
+        else:
+            continue
+        found.append((other, bounds))
+    return found
+
+
+def _text(answer: dict[str, Any]) -> str:
+    setting, bounds = answer["setting"], answer["epsilon"]
+    lower, upper = bounds["lower"], _number(bounds["upper"])
+    lines = [
+        f"{setting['steps']:,} Gaussian step{'s' * (setting['steps'] > 1)}, noise multiplier "
+        f"{setting['noise_multiplier']:g}, {_sampling(setting)}, {RELATIONS[_relation(setting)]}",
+        "",
+        f"  {down(lower)} ≤ ε ≤ {up(upper)}   at δ = {answer['delta']:g}",
+        "",
+        "Accountants",
+    ]
+    for row in answer["accountants"]:
+        shown = "–" if row["lower"] is None else f"ε ≤ {up(_number(row['upper']))}"
+        above = f", ε ≥ {down(row['lower'])}" if row["lower"] else ""
+        lines.append(f"  {row['name']:<18}{shown}{above}  {row.get('note', '')}".rstrip())
+    lines += ["", "What this rests on", *(f"  - {text}" for text in answer["assumptions"])]
+    accuracy = up(100.0 * answer["membership"]["accuracy"]["upper"], 4)
+    lines += [
+        "",
+        "What it means",
+        f"  Whoever knows all records but one, and {_DOUBT[_relation(setting)]},",
+        f"  is right about it with probability at most {accuracy} % (50 % by guessing).",
+    ]
+    if answer["alternatives"]:
+        lines += ["", "The same numbers read otherwise"]
+    for other in answer["alternatives"]:
+        what = f"{other['sampling']} sampling, " if other["sampling"] != "none" else ""
+        shown = interval(Bounds(other["lower"], _number(other["upper"])), 4)
+        lines.append(f"  {what + RELATIONS[_relation(other)]:<48}ε in {shown}")
+    return "\n".join(lines)
+
+
+def _sampling(setting: dict[str, Any]) -> str:
+    if setting["sampling_rate"] == 1.0:
+        return "no sampling"
+    return f"{setting['sampling']} sampling at rate {setting['sampling_rate']:g}"
+
+
+def _number(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+def _relation(part: dict[str, Any]) -> NeighboringRelation:
+    return NeighboringRelation[part["relation"]]

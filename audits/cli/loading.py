@@ -1,0 +1,153 @@
+"""Names from the user's own code: `FILE.py:NAME` or `MODULE:NAME`."""
+
+import functools
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from audits.cli.options import did_you_mean
+from audits.testing.statistics import as_matrix
+
+
+class UserCodeError(ValueError):
+    """What went wrong in the user's code, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A name in a file or a module."""
+
+    module: str
+    name: str
+
+    @classmethod
+    def parse(cls, option: str, text: str, default_module: str = "") -> "Place":
+        """Reads `MODULE:NAME`; a bare `NAME` is one of `default_module`."""
+        module, separator, name = text.rpartition(":")
+        module = module if separator else default_module
+        if not module or not name:
+            raise ValueError(f"`{option}` must be FILE.py:NAME or MODULE:NAME, got {text!r}.")
+        return cls(module, name)
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.name}"
+
+    def find(self) -> Any:
+        """What the name stands for."""
+        module = load(self.module)
+        if not hasattr(module, self.name):
+            names = [name for name in vars(module) if not name.startswith("_")]
+            raise ValueError(
+                f"{self.module!r} must define {self.name!r}, got only {names}."
+                f"{did_you_mean(self.name, names)}"
+            )
+        return getattr(module, self.name)
+
+
+@functools.cache
+def load(module: str) -> ModuleType:
+    """A module by its name or its file, executed once per process."""
+    is_file = module.endswith(".py") or os.sep in module
+    path = Path(module).resolve()
+    if is_file and not path.is_file():
+        raise ValueError(f"`{module}` must be a Python file, got none there.")
+    # As `python FILE.py` and `python -m MODULE` would: what lies beside it can be imported.
+    folder = str(path.parent if is_file else Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        if not is_file:
+            return importlib.import_module(module)
+        name = f"_audited_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ValueError(f"`{module}` must be a Python file.")
+        loaded = importlib.util.module_from_spec(spec)
+        sys.modules[name] = loaded
+        spec.loader.exec_module(loaded)
+        return loaded
+    except (Exception, SystemExit) as error:
+        raise UserCodeError(f"`{module}` must be importable, but {_what(error)}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class UserMechanism:
+    """A user's function as a mechanism; travels to another process as its name."""
+
+    place: Place
+    one_at_a_time: bool
+
+    @classmethod
+    def find(cls, place: Place, one_at_a_time: bool | None) -> "UserMechanism":
+        """Looks at the signature unless told whether it is `(data, rng)`."""
+        function = place.find()
+        if not callable(function):
+            raise ValueError(f"`{place}` must be a function, got {function!r}.")
+        if one_at_a_time is None:
+            one_at_a_time = not _takes_a_count(place, function)
+        return cls(place, one_at_a_time)
+
+    def __call__(self, data: Any, rng: np.random.Generator, n: int) -> Any:
+        """`n` outputs."""
+        function = self.place.find()
+        try:
+            if self.one_at_a_time:
+                outputs = [function(data, rng) for _ in range(n)]
+            else:
+                outputs = function(data, rng, n)
+        except (Exception, SystemExit) as error:
+            raise UserCodeError(f"`{self.place}` failed: {_what(error)}.") from error
+        if not hasattr(outputs, "__len__") or len(outputs) != n:
+            got = f"{len(outputs)}" if hasattr(outputs, "__len__") else repr(outputs)
+            raise UserCodeError(
+                f"`{self.place}` must return n = {n} outputs, got {got}; a function that gives "
+                "one output takes (data, rng) only, or needs --one-at-a-time."
+            )
+        try:
+            as_matrix(outputs)
+        except TypeError as error:
+            raise UserCodeError(
+                f"`{self.place}` must return numbers, or arrays of numbers of one shape, got "
+                f"{_first(outputs)!r}; make each output a number first."
+            ) from error
+        return outputs
+
+
+def _first(outputs: Any) -> Any:
+    try:
+        return outputs[0]
+    except (TypeError, IndexError, KeyError):
+        return outputs
+
+
+def _takes_a_count(place: Place, function: Callable[..., Any]) -> bool:
+    """Whether it is `(data, rng, n)`; a third argument with a default is a setting, not n."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{place}` must have a signature; try --one-at-a-time.") from error
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p for p in positional if p.default is p.empty or p.name == "n"]
+    if len(needed) not in (2, 3):
+        raise ValueError(
+            f"`{place}` must take (data, rng, n) or (data, rng), got {inspect.signature(function)}."
+        )
+    return len(needed) == 3
+
+
+def _what(error: BaseException) -> str:
+    """The error, and the line where it arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"

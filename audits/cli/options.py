@@ -1,0 +1,310 @@
+"""Options that several commands share, and how they are read.
+
+Messages name an option as it is typed, so values are checked here before the accountants see them.
+"""
+
+import argparse
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import dp_accounting as dpa
+from dp_accounting import NeighboringRelation
+
+from accountants import validate
+from accountants.dp_sgd import step_event
+from audits.wording import RELATIONS
+
+# Beyond these doubles overflow, or integrals take too long, before anything is said: less noise is
+# none, and more steps than this nobody takes.
+_LEAST_NOISE, _LEAST_RATE, _MOST_NOISE, _MOST = 0.01, 1e-12, 1e12, 1e9
+
+Container: TypeAlias = "argparse._ActionsContainer"  # a parser, or a group of its options
+
+# What is sampled, how the accountants call it, and the relation it is proved for.
+_SAMPLINGS = {
+    "poisson": ("poisson", NeighboringRelation.ADD_OR_REMOVE_ONE),
+    "fixed-size": ("without_replacement", NeighboringRelation.REPLACE_ONE),
+    "shuffled": ("shuffled", NeighboringRelation.REPLACE_SPECIAL),
+    "none": ("poisson", NeighboringRelation.ADD_OR_REMOVE_ONE),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How records get into a step, and which data sets are neighbours.
+
+    Attributes:
+      kind: As on the command line.
+      rate: The share of the records in one batch.
+      relation: Which data sets are neighbours.
+    """
+
+    kind: str
+    rate: float
+    relation: NeighboringRelation
+
+    @property
+    def api_name(self) -> str:
+        """What the accountants call it."""
+        return _SAMPLINGS[self.kind][0]
+
+    @property
+    def batches(self) -> int:
+        """Batches in a shuffled epoch."""
+        return max(1, round(1.0 / self.rate))
+
+    @property
+    def divides(self) -> bool:
+        """Whether batches of this rate make up whole epochs."""
+        return math.isclose(self.batches * self.rate, 1.0)
+
+    def step(self, noise_multiplier: float) -> dpa.DpEvent:
+        """The event of one step; refused where sampling and relation do not fit."""
+        if self.kind == "shuffled":
+            raise ValueError(
+                "`--sampling` must be poisson, fixed-size or none here, got shuffled: only "
+                "`dp-assay epsilon` has bounds for shuffled batches."
+            )
+        if self.kind == "fixed-size" and self.relation is not NeighboringRelation.REPLACE_ONE:
+            raise ValueError(
+                "`--relation` must be REPLACE_ONE for --sampling fixed-size (a record more or less "
+                f"changes everyone's sampling rate), got {self.relation.name}."
+            )
+        return step_event(noise_multiplier, self.rate, self.api_name, self.relation)
+
+    def describe(self) -> str:
+        """The sampling in words."""
+        if self.rate == 1.0:
+            return "no sampling: every record is in every step"
+        return {
+            "poisson": "Poisson sampling: each record enters each batch independently with "
+            f"probability {self.rate:g}",
+            "fixed-size": f"batches of fixed size, a share of {self.rate:g} of the records drawn "
+            "without replacement, afresh for every step",
+            "shuffled": f"shuffled batches: each record is in exactly one of {self.batches} "
+            "batches per epoch",
+        }[self.kind]
+
+
+def add_noise(parser: Container, *, required: bool = True) -> None:
+    """Adds `--noise-multiplier`."""
+    parser.add_argument(
+        "--noise-multiplier",
+        type=float,
+        required=required,
+        metavar="σ",
+        help="the noise's standard deviation divided by C, the norm to which one record is "
+        "clipped, such as 1.1",
+    )
+
+
+def add_steps(parser: Container, *, default: float | None = 1.0) -> None:
+    """Adds `--steps`."""
+    parser.add_argument(
+        "--steps",
+        type=float,
+        default=default,
+        metavar="T",
+        help="number of noisy releases, such as 1e4: batches, not epochs or rounds"
+        + ("" if default is None else f"; default {default:g}"),
+    )
+
+
+def add_sampling(parser: Container) -> None:
+    """Adds the options that say who is in a batch, and `--relation`."""
+    parser.add_argument(
+        "--sampling",
+        choices=list(_SAMPLINGS),
+        help="how a batch is chosen: poisson (each record on its own), fixed-size (without "
+        "replacement), shuffled (each record once per epoch), none. These cost differently. "
+        "Default: poisson if a rate is given, else none",
+    )
+    parser.add_argument(
+        "--sampling-rate",
+        type=float,
+        metavar="q",
+        help="share of the records in one batch, in (0, 1], such as 0.01",
+    )
+    parser.add_argument(
+        "--batch-size",
+        type=float,
+        metavar="B",
+        help="records in one batch, such as 600; with --data-size, instead of the rate",
+    )
+    parser.add_argument(
+        "--data-size", type=float, metavar="N", help="records in the data set, such as 60000"
+    )
+    add_relation(parser)
+
+
+def add_relation(parser: Container) -> None:
+    """Adds `--relation`."""
+    parser.add_argument(
+        "--relation",
+        metavar="RELATION",
+        help="which data sets are neighbours: "
+        + ", ".join(f"{relation.name} ({words})" for relation, words in RELATIONS.items())
+        + ". Small letters and hyphens will do. Default: ADD_OR_REMOVE_ONE; for fixed-size "
+        "REPLACE_ONE, for shuffled REPLACE_SPECIAL",
+    )
+
+
+def add_delta(parser: Container) -> None:
+    """Adds `--delta`."""
+    parser.add_argument(
+        "--delta",
+        type=float,
+        required=True,
+        metavar="δ",
+        help="in (0, 1), such as 1e-5; well below one over the number of records",
+    )
+
+
+def add_seed(parser: Container) -> None:
+    """Adds `--seed`."""
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="of all draws, a whole number of at least 0; default 0. The same seed gives the same "
+        "outcome",
+    )
+
+
+def add_workers(parser: Container, *, default: int) -> None:
+    """Adds `--workers`."""
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=default,
+        metavar="COUNT",
+        help=f"processes, default {'1' if default == 1 else 'as many as there are cores'}; the "
+        "outcome does not depend on it",
+    )
+
+
+def add_plot(parser: Container, what: str) -> None:
+    """Adds `--plot`."""
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help=f"{what}, as PNG, SVG or PDF by the file's ending; needs matplotlib",
+    )
+
+
+def add_json(parser: Container) -> None:
+    """Adds `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def read_noise(options: argparse.Namespace) -> float:
+    """The noise multiplier."""
+    noise = validate.positive("--noise-multiplier", options.noise_multiplier)
+    return _within("--noise-multiplier", noise, _LEAST_NOISE, _MOST_NOISE)
+
+
+def _within(name: str, value: float, least: float, most: float) -> float:
+    if value > most:
+        raise ValueError(f"`{name}` must be at most {most:.2g}, got {value!r}.")
+    if value < least:
+        raise ValueError(f"`{name}` must be at least {least:.2g}, got {value!r}.")
+    return value
+
+
+def read_steps(options: argparse.Namespace) -> int:
+    """The number of steps."""
+    _within("--steps", validate.positive("--steps", options.steps), 0.0, _MOST)
+    return validate.count("--steps", options.steps)
+
+
+def read_delta(options: argparse.Namespace) -> float:
+    """The target δ."""
+    return validate.open_unit("--delta", options.delta)
+
+
+def read_relation(options: argparse.Namespace) -> NeighboringRelation | None:
+    """The relation named, in any case and with hyphens; `None` if none is."""
+    if options.relation is None:
+        return None
+    name = options.relation.upper().replace("-", "_")
+    if name not in NeighboringRelation.__members__:
+        allowed = ", ".join(NeighboringRelation.__members__)
+        raise ValueError(f"`--relation` must be one of {allowed}, got {options.relation!r}.")
+    return NeighboringRelation[name]
+
+
+def read_sampling(options: argparse.Namespace) -> Sampling:
+    """The sampling and its relation."""
+    rate = _read_rate(options)
+    kind = options.sampling or ("none" if rate is None else "poisson")
+    if kind == "none" and rate not in (None, 1.0):
+        raise ValueError(f"`--sampling-rate` must be left out without sampling, got {rate!r}.")
+    if kind != "none" and rate is None:
+        raise ValueError(
+            f"`--sampling-rate` must be given for --sampling {kind} (or --batch-size and "
+            "--data-size), got none."
+        )
+    relation = read_relation(options) or _SAMPLINGS[kind][1]
+    return Sampling(kind=kind, rate=1.0 if rate is None else rate, relation=relation)
+
+
+def _read_rate(options: argparse.Namespace) -> float | None:
+    sizes = (options.batch_size, options.data_size)
+    if sizes == (None, None):
+        given = options.sampling_rate
+        if given is None:
+            return None
+        rate = validate.rate("--sampling-rate", given)
+        return _within("--sampling-rate", rate, _LEAST_RATE, 1.0)
+    if None in sizes:
+        raise ValueError("`--batch-size` must be given together with --data-size, got only one.")
+    if options.sampling_rate is not None:
+        raise ValueError("`--sampling-rate` must be left out where --batch-size is given.")
+    validate.real("--batch-size", sizes[0])
+    validate.real("--data-size", sizes[1])
+    batch = validate.count("--batch-size", sizes[0])
+    size = validate.count("--data-size", sizes[1])
+    _within("--data-size", size, 1.0, _MOST)
+    if batch > size:
+        raise ValueError(f"`--batch-size` must be at most --data-size, got {batch} of {size}.")
+    return batch / size
+
+
+def read_names(option: str, wanted: str, names: Iterable[str]) -> list[str]:
+    """The name itself if there is one, otherwise all that contain what is wanted, in any case."""
+    known = list(names)
+    found = [wanted] if wanted in known else [n for n in known if wanted.lower() in n.lower()]
+    if not found:
+        raise ValueError(
+            f"`{option}` must be part of one of {sorted(known)}, got {wanted!r}."
+            f"{did_you_mean(wanted, known)}"
+        )
+    return found
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """The nearest name as a question; empty where none is near."""
+    small = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(wanted.lower(), small, n=1)
+    return f" Did you mean {small[near[0]]!r}?" if near else ""
+
+
+def check_writable(option: str, file: Path) -> None:
+    """Refuses a file that could not be written, before anything is computed."""
+    there = file.exists()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("ab"):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"`{option}` must be a file that can be written, got {str(file)!r} ({error.strerror})."
+        ) from error
+    if not there:
+        file.unlink()

@@ -1,0 +1,1 @@
+"""The Thesis: its statements and its study."""

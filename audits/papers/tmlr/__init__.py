@@ -1,0 +1,1 @@
+"""The TMLR paper: its statements and its study."""

@@ -1,0 +1,1 @@
+"""The TUM report: its statements and its study."""

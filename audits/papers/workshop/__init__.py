@@ -1,0 +1,1 @@
+"""The Workshop paper: its statements and its study."""

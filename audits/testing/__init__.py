@@ -1,0 +1,1 @@
+"""The sequential test: draws, statistics, bets, and the searches around it."""

@@ -1,0 +1,294 @@
+"""The front door: is this claim about this mechanism false?"""
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountants import validate
+from audits.claim import Claim
+from audits.evidence import Evidence
+from audits.pairs import Pair
+from audits.testing.bets import best_bet
+from audits.testing.draws import DEFAULT_CHUNK, Mechanism, Sampler
+from audits.testing.epsilon_sequence import EpsilonSequence
+from audits.testing.guesses import Guess, normal_cells
+from audits.testing.progress import Progress
+from audits.testing.region import Curve
+from audits.testing.sequential import BettingTest, log_threshold
+from audits.testing.statistics import (
+    Itself,
+    LinearScore,
+    Statistic,
+    Summary,
+    as_matrix,
+    name_of,
+    scores_of,
+)
+from audits.verdict import Verdict, Word
+
+FloatArray = NDArray[np.float64]
+
+DEFAULT_SAMPLES = 100_000
+_DEFAULT_DELTA = 1e-5
+_PATH_POINTS = 240
+# An audit that could not see twice the claimed privacy loss does not count as one.
+_REFERENCE, _LEAST_REFERENCE = 2.0, 0.1
+
+
+def audit(
+    mechanism: Mechanism,
+    pair: Any,
+    claim: Claim,
+    *,
+    confidence: float = 0.99,
+    max_samples: int = DEFAULT_SAMPLES,
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+    statistic: Statistic | None = None,
+    delta: float | None = None,
+    chunk_size: int = DEFAULT_CHUNK,
+    progress: bool | None = None,
+) -> Verdict:
+    """Draws from a mechanism on two neighbouring data sets until the claim is refuted, or enough.
+
+    The test is sequential (`audits.testing.sequential`): it stops at the first moment at which the
+    claim stands refuted, and a true claim is refuted with probability at most 1 − confidence,
+    however long one looks. The claim is tested as a whole curve in both directions.
+
+    Args:
+      mechanism: `(data, rng, n) -> n independent outputs`; see `audits.repeat`.
+      pair: Two neighbouring data sets, as a tuple or a `Pair`.
+      claim: What is asserted.
+      confidence: 1 − α.
+      max_samples: The most draws per side.
+      rng: The audit takes one number from it, which seeds all draws.
+      executor: Any `concurrent.futures.Executor`; results do not depend on its size.
+      statistic: Outputs to one number each. By default numbers are taken as they are, and for
+        vectors a linear score is learnt from earlier draws.
+      delta: Where to bound ε on the side; the claim's δ or 1e-5 by default.
+      chunk_size: The most outputs asked of the mechanism in one call.
+      progress: Show a line on stderr; by default on a terminal only.
+
+    >>> import dp_accounting as dpa
+    >>> def noisy_sum(data, rng, n):
+    ...     return sum(data) + rng.normal(scale=0.5, size=n)
+    >>> verdict = audit(noisy_sum, ([0.0, 1.0], [0.0]), Claim(event=dpa.GaussianDpEvent(1.0)),
+    ...                 rng=np.random.default_rng(0))
+    >>> verdict.word.value
+    'REFUTED'
+    """
+    confidence = validate.open_unit("confidence", confidence)
+    max_samples = validate.count("max_samples", max_samples)
+    neighbours = Pair.of(pair)
+    if delta is None:
+        delta = claim.delta if claim.is_point else _DEFAULT_DELTA
+    seed = _seed(rng)
+    sampler = Sampler(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
+    run = Run(sampler, claim.curve(), confidence, validate.closed_unit("delta", delta), statistic)
+    try:
+        run.to_the_end(max_samples, Progress(max_samples, progress))
+    finally:
+        sampler.close()
+    evidence = run.evidence(pair=neighbours.name, seed=seed)
+    word, reason = _judge(run, claim, confidence)
+    return Verdict(word=word, claim=claim, evidence=evidence, reason=reason)
+
+
+def estimate_epsilon(
+    mechanism: Mechanism,
+    pair: Any,
+    *,
+    delta: float = _DEFAULT_DELTA,
+    confidence: float = 0.99,
+    max_samples: int = DEFAULT_SAMPLES,
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+    statistic: Statistic | None = None,
+    chunk_size: int = DEFAULT_CHUNK,
+    progress: bool | None = None,
+) -> Evidence:
+    """A lower bound of ε at δ that holds at all sample sizes at once (`epsilon_path`).
+
+    No claim is tested and nothing is assumed about the laws; see `audits.testing.epsilon_sequence`.
+
+    >>> evidence = estimate_epsilon(lambda data, rng, n: data + rng.laplace(scale=0.5, size=n),
+    ...     (0.0, 1.0), delta=1e-5, max_samples=5000, rng=np.random.default_rng(0))
+    >>> 1.0 < evidence.epsilon_lower <= 2.0
+    True
+    """
+    confidence = validate.open_unit("confidence", confidence)
+    max_samples = validate.count("max_samples", max_samples)
+    neighbours = Pair.of(pair)
+    seed = _seed(rng)
+    sampler = Sampler(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
+    nothing = Claim(mu=0.0).curve()  # Bets against this keep the guesses going.
+    run = Run(sampler, nothing, confidence, validate.closed_unit("delta", delta), statistic)
+    run.test.log_threshold = math.inf
+    try:
+        run.to_the_end(max_samples, Progress(max_samples, progress))
+    finally:
+        sampler.close()
+    return run.evidence(pair=neighbours.name, seed=seed, tested=False)
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One audit in progress: a sampler, a statistic that may still be learnt, and the two tests."""
+
+    sampler: Sampler
+    curve: Curve
+    confidence: float
+    delta: float
+    statistic: Statistic | None
+    test: BettingTest = field(init=False)
+    bound: EpsilonSequence = field(init=False)
+    _learner: "Learner | None" = field(init=False)
+
+    def __post_init__(self) -> None:
+        threshold = log_threshold(self.confidence)
+        self.test = BettingTest(self.curve, threshold)
+        self.bound = EpsilonSequence(self.delta, threshold)
+        self._learner = None
+
+    def to_the_end(self, max_samples: int, progress: Progress) -> None:
+        """Draws until the claim is refuted or `max_samples` is reached."""
+        test = self.test
+        while test.crossed is None and test.samples < max_samples:
+            outputs = self.sampler.draw(min(test.next_block(), max_samples - test.samples))
+            if self.statistic is None:
+                self._choose_statistic(*outputs)
+            assert self.statistic is not None
+            first, second = (scores_of(self.statistic, batch) for batch in outputs)
+            test.update(first, second)
+            if self._learner is not None and test.crossed is None:
+                past = self._learner.take(outputs)
+                if past is not None:
+                    self.statistic = self._learner.statistic
+                    test.replace_past(*past)
+            self.bound.update(first, second, test.guess)
+            progress.update(test.samples, test.log_wealth, test.log_threshold)
+        progress.close()
+
+    def _choose_statistic(self, first: Any, second: Any) -> None:
+        width, other = as_matrix(first).shape[1], as_matrix(second).shape[1]
+        if width != other:
+            raise ValueError(
+                "`mechanism` must give outputs of one size on both data sets (a size that depends "
+                f"on the data gives them away), got {width} and {other} numbers."
+            )
+        self.statistic = Itself() if width <= 1 else Summary("sum")
+        if width > 1:
+            self._learner = Learner()
+
+    def evidence(self, *, pair: str, seed: int, tested: bool = True) -> Evidence:
+        """What was seen."""
+        test = self.test
+        path = np.concatenate(test.path)[: test.crossed]
+        best = float(max(0.0, path.max()))
+        shown = np.unique(np.geomspace(1, path.size, _PATH_POINTS).astype(int))
+        return Evidence(
+            method="sequential betting audit" if tested else "sequential bound of ε",
+            samples=test.crossed or test.samples,
+            drawn=test.samples,
+            log_e_value=best if tested else None,
+            p_value=math.exp(-best) if tested else None,
+            epsilon_lower=self.bound.lower,
+            delta=self.delta,
+            confidence=self.confidence,
+            seed=seed,
+            pair=pair,
+            statistic=name_of(self.statistic),
+            wealth_path=tuple((int(n), float(path[n - 1])) for n in shown) if tested else (),
+            epsilon_path=tuple(self.bound.path),
+            trade_off_points=_trade_off(*test.past),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Learner:
+    """Learns a linear score from the first half of the past whenever the past has doubled.
+
+    The second half is scored anew, so that the next guess is not flattered by its own training
+    data.
+    """
+
+    statistic: Statistic | None = None
+    _outputs: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
+    _count: int = 0
+    _next: int = 24
+    _most: int = 20_000
+
+    def take(self, outputs: tuple[Any, Any]) -> tuple[FloatArray, FloatArray] | None:
+        """Stores a block; the second half of the past under a new score when it is time for one."""
+        if self._next > self._most:
+            return None
+        for side, batch in zip(self._outputs, outputs, strict=True):
+            side.append(as_matrix(batch))
+        self._count += len(outputs[0])
+        if self._count < self._next:
+            return None
+        first, second = (np.concatenate(side) for side in self._outputs)
+        half = self._count // 2
+        score = LinearScore.learn(first[:half], second[:half])
+        self.statistic = score
+        self._outputs = ([first], [second])
+        self._next = 2 * self._count
+        return scores_of(score, first[half:]), scores_of(score, second[half:])
+
+
+def _seed(rng: np.random.Generator) -> int:
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"`rng` must be a numpy Generator, got {rng!r}.")
+    return int(rng.integers(2**63))
+
+
+def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
+    weak = (
+        "A single (ε, δ) is a weak claim: it only limits rare outcomes, so a false one takes far "
+        "more draws to refute than a false curve; state the event or the whole profile to test it "
+        "sharply."
+        if claim.is_point
+        else ""
+    )
+    if run.test.crossed is not None:
+        return Word.REFUTED, weak
+    if np.unique(np.concatenate(run.test.past)).size == 1:
+        weak = f"All outputs were the same, on both data sets: is that what is released? {weak}"
+    needed = draws_needed(run.curve, confidence)
+    if run.test.samples < needed:
+        size = f"about {needed:,.0f}" if math.isfinite(needed) else "no number of"
+        return Word.INCONCLUSIVE, (
+            "Even a Gaussian mechanism with twice the claimed privacy loss would need "
+            f"{size} draws per side to be noticed. {weak}".strip()
+        )
+    return Word.NOT_REFUTED, weak.strip()
+
+
+def draws_needed(curve: Curve, confidence: float) -> float:
+    """Draws per side that convict, on average, a Gaussian mechanism with twice the claimed loss."""
+    scale = max(_REFERENCE * curve.gaussian_scale(), _LEAST_REFERENCE)
+    edges = np.linspace(-0.5 * scale - 5.0, 0.5 * scale + 5.0, 48)
+    guess = Guess(edges, normal_cells(edges - 0.5 * scale), normal_cells(edges + 0.5 * scale))
+    growth = best_bet(guess.first, guess.second, curve, gap=0.05).growth
+    return log_threshold(confidence) / growth if growth > 1e-12 else math.inf
+
+
+def _trade_off(first: FloatArray, second: FloatArray) -> tuple[tuple[int, int, int], ...]:
+    """(false positives, misses, draws) for thresholds along the scores."""
+    values, ranks = np.unique(np.concatenate([first, second]), return_inverse=True)
+    first, second = ranks[: first.size].astype(float), ranks[first.size :].astype(float)
+    if first.size == 0 or values.size == 0:
+        return ()
+    if first.mean() < second.mean():
+        first, second = -first, -second
+    first, second = np.sort(first), np.sort(second)
+    levels = np.linspace(0.0, 1.0, 33)
+    thresholds = np.unique(np.quantile(np.concatenate([first, second]), levels, method="nearest"))
+    false = second.size - np.searchsorted(second, thresholds, side="left")
+    misses = np.searchsorted(first, thresholds, side="left")
+    rows = sorted({(int(f), int(m)) for f, m in zip(false, misses, strict=True)})
+    return tuple((f, m, int(first.size)) for f, m in rows)

@@ -1,0 +1,1 @@
+"""Local solvers: how a client maximises its local free energy."""

@@ -1,0 +1,123 @@
+"""Gradient rules: how an ascent direction becomes a step. State is a flat dict of arrays."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from pvi.validate import FloatArray, positive
+
+State: TypeAlias = Mapping[str, FloatArray]
+LearningRate: TypeAlias = float | Callable[[int], float]
+
+
+class Rule(Protocol):
+    """An optimiser's update rule."""
+
+    def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
+        """Gives the (ascent) step for a gradient and the new state; `{}` is the initial state."""
+        ...
+
+
+def _rate(learning_rate: LearningRate, step: int) -> float:
+    return learning_rate(step) if callable(learning_rate) else learning_rate
+
+
+def _check_rate(learning_rate: LearningRate) -> None:
+    if not callable(learning_rate):
+        positive("learning_rate", learning_rate)
+
+
+def _count(state: State) -> int:
+    return int(state["count"]) + 1 if "count" in state else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SGD:
+    """Plain gradient ascent: rate · g.
+
+    Attributes:
+        learning_rate: a number, or a function of the step number, which starts at 1.
+
+    Example:
+        >>> SGD(learning_rate=0.5).step(np.array([2.0]), {})[0]
+        array([1.])
+    """
+
+    learning_rate: LearningRate
+
+    def __post_init__(self) -> None:
+        _check_rate(self.learning_rate)
+
+    def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
+        """Gives the step and the new state."""
+        count = _count(state)
+        return _rate(self.learning_rate, count) * gradient, {"count": np.array(float(count))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adagrad:
+    """Adagrad (Duchi, Hazan, Singer 2011): rate · g / (√Σg² + stability).
+
+    Attributes:
+        learning_rate: a number, or a function of the step number, which starts at 1.
+        stability: keeps the divisor away from 0.
+
+    Example:
+        >>> Adagrad(learning_rate=0.5, stability=0.0).step(np.array([-2.0]), {})[0]
+        array([-0.5])
+    """
+
+    learning_rate: LearningRate
+    stability: float = 1e-10
+
+    def __post_init__(self) -> None:
+        _check_rate(self.learning_rate)
+
+    def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
+        """Gives the step and the new state."""
+        count = _count(state)
+        total = state.get("squares", np.zeros(())) + gradient**2
+        step = _rate(self.learning_rate, count) * gradient / (np.sqrt(total) + self.stability)
+        return step, {"count": np.array(float(count)), "squares": total}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adam:
+    """Adam with bias correction (Kingma and Ba 2015; TUM 5.2.2).
+
+    Attributes:
+        learning_rate: a number, or a function of the step number, which starts at 1.
+        first_decay: β₁.
+        second_decay: β₂.
+        stability: keeps the divisor away from 0.
+
+    Example:
+        >>> Adam(learning_rate=0.5, stability=0.0).step(np.array([-2.0]), {})[0]
+        array([-0.5])
+    """
+
+    learning_rate: LearningRate
+    first_decay: float = 0.9
+    second_decay: float = 0.999
+    stability: float = 1e-8
+
+    def __post_init__(self) -> None:
+        _check_rate(self.learning_rate)
+        for name in ("first_decay", "second_decay"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be in [0, 1)")
+
+    def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
+        """Gives the step and the new state."""
+        count = _count(state)
+        zero = np.zeros(())
+        first = self.first_decay * state.get("first", zero) + (1 - self.first_decay) * gradient
+        second = (
+            self.second_decay * state.get("second", zero) + (1 - self.second_decay) * gradient**2
+        )
+        corrected = first / (1.0 - self.first_decay**count)
+        scale = np.sqrt(second / (1.0 - self.second_decay**count)) + self.stability
+        step = _rate(self.learning_rate, count) * corrected / scale
+        return step, {"count": np.array(float(count)), "first": first, "second": second}

@@ -1,0 +1,279 @@
+"""`dp-assay audit`: a user's own file, in this process and from outside.
+
+All seeds are fixed; a twin that keeps its claim is audited at confidence 1 − 1e-6 or above, so that
+a change of seed alone would raise a false alarm with at most that probability.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from audits import Verdict, Word
+from audits.cli.main import main
+
+USER_CODE = """
+import numpy as np
+from audits import Claim, Pair
+
+PAIR = ([0.0, 1.0], [0.0])
+NAMED = Pair([1.0], [], "a lone record")
+NOT_A_PAIR = 3
+CLAIM = Claim(mu=1.0)
+print("printed on import")
+
+def too_little_noise(data, rng):
+    return sum(data) + rng.normal(scale=0.7)
+
+def repaired(data, rng, n, scale=1.0):
+    return sum(data) + rng.normal(scale=scale, size=n)
+
+def pair_of_arrays():
+    return np.ones(3), np.ones(2)
+
+def fails(data, rng, n):
+    return {}["missing"]
+
+def gives_one(data, rng, n):
+    return 1.0
+
+def takes_four(a, b, c, d):
+    return a
+
+def forgets_to_return(data, rng):
+    sum(data) + rng.normal()
+
+def words(data, rng, n):
+    return ["yes"] * n
+
+def not_a_batch(data, rng, n):
+    return type("Odd", (), {"__len__": lambda self: n})()
+
+def size_tells(data, rng):
+    return rng.normal(size=len(data))
+
+def leaves(data, rng):
+    raise SystemExit(7)
+
+def keyword_only(data, *, rng):
+    return 0.0
+
+def hidden_in_the_imaginary_part(data, rng, n):
+    return rng.normal(size=n) + 1j * sum(data)
+
+def not_a_number(data, rng, n):
+    return np.full(n, np.nan)
+"""
+CLAIMED = ["--noise-multiplier", "1"]
+SURE = ["--confidence", "0.999999", "--max-samples", "2e3"]
+
+
+@pytest.fixture
+def user_file(tmp_path):
+    """A file of the user's; every test has its own, since modules are loaded once."""
+    file = tmp_path / "my_file.py"
+    file.write_text(USER_CODE, encoding="utf-8")
+    return file
+
+
+def test_a_flaw_in_the_users_own_file_from_the_command_line(user_file):
+    command = [sys.executable, "-m", "audits", "audit"]
+    done = subprocess.run(
+        [*command, "my_file.py:too_little_noise", *CLAIMED],
+        cwd=user_file.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    evidence = (
+        "REFUTED",
+        "draws per side",
+        "my_file.py:PAIR",
+        "looking at the output itself",
+        "ε ≥ ",
+        "confidence 99%",
+    )
+    assert all(words in done.stdout for words in evidence)
+    assert "printed on import" not in done.stdout
+    done = subprocess.run(
+        [*command, "my_file.py:repaired", *CLAIMED, *SURE],
+        cwd=user_file.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("NOT REFUTED")
+    assert not any(word in done.stdout.lower() for word in ("passed", "safe", " private"))
+
+
+def test_a_module_by_its_name(user_file):
+    done = subprocess.run(
+        [sys.executable, "-m", "audits", "audit", "my_file:too_little_noise", *CLAIMED],
+        cwd=user_file.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr
+
+
+def test_json_is_a_verdict(user_file, capsys):
+    assert main(["audit", f"{user_file}:too_little_noise", *CLAIMED, "--json"]) == 1
+    verdict = Verdict.from_json(capsys.readouterr().out)
+    assert verdict.word is Word.REFUTED
+    assert verdict.evidence.samples < 2_000
+
+
+def test_the_number_of_workers_changes_nothing(user_file, capsys):
+    found = []
+    for workers in ("1", "2"):
+        command = ["audit", f"{user_file}:repaired", *CLAIMED, *SURE, "--workers", workers]
+        assert main([*command, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1]
+
+
+def test_the_files_own_claim_and_another_pair(user_file, capsys):
+    target = f"{user_file}:too_little_noise"
+    assert main(["audit", target, "--pair", "NAMED"]) == 1
+    out = capsys.readouterr().out
+    assert "1-Gaussian differential privacy" in out
+    assert "a lone record" in out
+    assert main(["audit", target, "--pair", f"{user_file}:pair_of_arrays"]) == 1
+
+
+@pytest.mark.parametrize("claim", [["--mu", "1"], ["--rho", "0.5"], ["--epsilon", "0.2"]])
+def test_other_forms_of_a_claim(user_file, capsys, claim):
+    """N(0) against N(1) at σ = 0.7: no pure ε, μ = 1.43, ρ = 1.02."""
+    assert main(["audit", f"{user_file}:too_little_noise", *claim]) == 1
+    assert "REFUTED" in capsys.readouterr().out
+
+
+def test_a_point_is_called_weak(user_file, capsys):
+    claim = ["--epsilon", "5", "--delta", "1e-5", "--max-samples", "500"]
+    assert main(["audit", f"{user_file}:repaired", *claim]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("INCONCLUSIVE")
+    assert "weak claim" in out
+
+
+def test_the_evidence_is_named_beside_the_claim(user_file, capsys):
+    """ε = 4.3772 at δ = 1e-5 for μ = 1 (Balle and Wang 2018, Theorem 8)."""
+    assert main(["audit", f"{user_file}:too_little_noise", *CLAIMED]) == 1
+    out = capsys.readouterr().out
+    assert "multiplied their stake by" in out
+    assert "one point, where the claim is tested as a whole curve" in out
+    assert "ε ≤ 4.38 at δ = 1e-05" in out
+
+
+def test_the_imaginary_part_is_looked_at(user_file, capsys):
+    assert main(["audit", f"{user_file}:hidden_in_the_imaginary_part", *CLAIMED]) == 1
+    assert "REFUTED" in capsys.readouterr().out
+
+
+def test_silence_of_a_broken_mechanism_is_remarked_upon(user_file, capsys):
+    command = ["audit", f"{user_file}:not_a_number", *CLAIMED, "--max-samples", "500"]
+    assert main(command) == 0
+    assert "All outputs were the same" in capsys.readouterr().out
+
+
+def test_steps_and_sampling_make_an_event(user_file, capsys):
+    event = [*CLAIMED, "--sampling-rate", "0.5", "--steps", "4", "--max-samples", "50"]
+    assert main(["audit", f"{user_file}:repaired", *event, "--json"]) == 0
+    claim = json.loads(capsys.readouterr().out)["claim"]
+    assert claim["event"]["type"] == "SelfComposedDpEvent"
+
+
+def test_without_a_pair_it_hunts(tmp_path, capsys):
+    file = tmp_path / "unclipped.py"
+    file.write_text(
+        "import numpy as np\n"
+        "def mechanism(data, rng, n):\n"
+        "    return np.nansum(data) + rng.normal(size=n)\n"
+    )
+    assert main(["audit", f"{file}:mechanism", *CLAIMED, "--delta", "1e-6"]) == 1
+    captured = capsys.readouterr()
+    assert "hunting" in captured.err
+    assert "1000·C" in captured.out
+    assert "δ = 1e-06" in captured.out
+
+
+def test_a_hunt_that_fails_everywhere_says_what_it_tried(tmp_path, capsys):
+    file = tmp_path / "other_data.py"
+    file.write_text("def f(data, rng, n): return [data['x']] * n")
+    assert main(["audit", f"{file}:f", *CLAIMED]) == 2
+    err = capsys.readouterr().err
+    assert "IndexError" in err
+    assert "arrays of shape (records, dimension); give PAIR or --pair" in err
+
+
+def test_the_evidence_is_drawn(user_file, tmp_path, capsys):
+    picture = tmp_path / "evidence.svg"
+    assert main(["audit", f"{user_file}:too_little_noise", "--plot", str(picture)]) == 1
+    assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "named"),
+    [
+        ("fails", CLAIMED, "KeyError: 'missing' (my_file.py, line "),
+        ("gives_one", CLAIMED, "must return n = "),
+        ("takes_four", CLAIMED, "(data, rng, n) or (data, rng)"),
+        ("PAIR", CLAIMED, "must be a function"),
+        ("absent", CLAIMED, "must define 'absent'"),
+        ("too_litle_noise", CLAIMED, "Did you mean 'too_little_noise'?"),
+        ("forgets_to_return", CLAIMED, "must return numbers, or arrays of numbers of one shape"),
+        ("words", CLAIMED, "got 'yes'"),
+        ("not_a_batch", CLAIMED, "must return numbers"),
+        ("size_tells", CLAIMED, "of one size on both data sets"),
+        ("leaves", CLAIMED, "failed: SystemExit: 7 (my_file.py, line "),
+        ("keyword_only", CLAIMED, "got (data, *, rng)."),
+        ("repaired", ["--epsilon", "1", "--steps", "9"], "`--steps` must be left out unless"),
+        ("repaired", ["--mu", "1", "--sampling-rate", "0.1"], "`--sampling-rate` must be left"),
+        ("repaired", ["--steps", "9"], "got CLAIM in "),
+        ("repaired", [*CLAIMED, "--plot", "/dev/null/x.png"], "`--plot` must be a file that can"),
+        ("repaired", ["--pair", "NOT_A_PAIR"], "must be two data sets"),
+        ("repaired", ["--pair", "absent"], "must define 'absent'"),
+        ("repaired", ["--mu", "1", "--rho", "1"], "--mu, --rho"),
+        ("repaired", ["--mu", "-1"], "--mu"),
+        ("repaired", ["--rho", "inf"], "--rho"),
+        ("repaired", ["--epsilon", "nan"], "--epsilon"),
+        ("repaired", ["--epsilon", "1", "--delta", "0"], "--delta"),
+        ("repaired", ["--noise-multiplier", "0"], "--noise-multiplier"),
+        ("repaired", [*CLAIMED, "--sampling", "shuffled", "--sampling-rate", "0.1"], "shuffled"),
+        ("repaired", ["--confidence", "1"], "--confidence"),
+        ("repaired", ["--max-samples", "0"], "--max-samples"),
+        ("repaired", ["--max-samples", "inf"], "--max-samples"),
+        ("repaired", ["--seed", "-1"], "--seed"),
+        ("repaired", ["--workers", "0"], "--workers"),
+        ("repaired", ["--max-samples", "50", "--plot", "x.nonsense"], "--plot"),
+    ],
+)
+def test_bad_input_ends_with_code_2_and_one_sentence(user_file, capsys, name, more, named):
+    assert main(["audit", f"{user_file}:{name}", *more]) == 2
+    captured = capsys.readouterr()
+    assert named in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("import sys; sys.exit(3)", "SystemExit"),
+        ("def f(:", "SyntaxError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("def f(data, rng): return 0.0", "a claim must be given"),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path, capsys, content, named):
+    file = tmp_path / "broken.py"
+    file.write_text(content)
+    assert main(["audit", f"{file}:f"]) == 2
+    assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["no_such_file.py:f", "no_such_module:f", "f", "my_file.py:"])
+def test_a_target_that_is_none(capsys, target):
+    assert main(["audit", target, *CLAIMED]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

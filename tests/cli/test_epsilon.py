@@ -1,0 +1,193 @@
+"""`dp-assay epsilon` and `dp-assay calibrate`."""
+
+import json
+
+import pytest
+
+from accountants import shuffled_epsilon_bounds
+from audits.cli.main import main
+
+SETTING = {
+    "--noise-multiplier": "1",
+    "--sampling-rate": "0.01",
+    "--steps": "1e4",
+    "--delta": "1e-5",
+}
+
+
+def arguments(command: str, setting: dict[str, str], *more: str) -> list[str]:
+    return [command, *(part for item in setting.items() for part in item), *more]
+
+
+def answer(capsys, setting: dict[str, str], *more: str) -> dict:
+    assert main(arguments("epsilon", setting, *more, "--json")) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_issues_example(capsys):
+    """ε = 6.1877 by dp-accounting's PLD accountant too; 6.7123 is the Rényi value."""
+    assert main(arguments("epsilon", SETTING)) == 0
+    out = capsys.readouterr().out
+    assert "6.18771 ≤ ε ≤ 6.18772   at δ = 1e-05" in out
+    for words in ("Rényi", "moments", "independently with probability 0.01", "at most 74.01 %"):
+        assert words in out
+    assert "fixed-size sampling, one record replaced" in out
+    assert not any(word in out.lower() for word in ("passed", "safe", "private"))
+
+
+def test_json_has_the_documented_shape(capsys):
+    found = answer(capsys, SETTING)
+    assert found.keys() == {
+        "setting",
+        "delta",
+        "epsilon",
+        "accountants",
+        "assumptions",
+        "membership",
+        "alternatives",
+    }
+    assert found["epsilon"]["lower"] <= 6.187712 <= found["epsilon"]["upper"]
+    assert [row["name"] for row in found["accountants"]] == ["Fourier", "Rényi", "moments"]
+    assert found["setting"]["relation"] == "ADD_OR_REMOVE_ONE"
+
+
+def test_fixed_size_batches_are_read_under_replacement(capsys):
+    sizes = {"--sampling": "fixed-size", "--batch-size": "10", "--data-size": "1e3"}
+    setting = {k: v for k, v in SETTING.items() if k != "--sampling-rate"} | sizes
+    found = answer(capsys, setting | {"--steps": "1e3"})
+    assert found["setting"]["relation"] == "REPLACE_ONE"
+    # The pair with all other records at −C: at least 13.36.
+    assert 13.36 < found["epsilon"]["lower"] < found["epsilon"]["upper"] < 15.0
+    refused = found["accountants"][-1]
+    assert refused["upper"] is None
+    assert "refuses" in refused["note"]
+
+
+def test_shuffled_batches(capsys):
+    found = answer(capsys, SETTING | {"--sampling": "shuffled"})
+    lower, upper = shuffled_epsilon_bounds(
+        noise_multiplier=1.0, batches=100, epochs=100, delta=1e-5
+    )
+    assert found["epsilon"] == {"lower": lower, "upper": upper}
+    assert found["membership"]["accuracy"]["lower"] == 0.5
+
+
+def test_no_sampling_is_the_gaussian_mechanism(capsys):
+    found = answer(capsys, {"--noise-multiplier": "1", "--delta": "1e-5"})
+    assert found["epsilon"] == pytest.approx({"lower": 4.377178, "upper": 4.377178}, abs=1e-6)
+    (other,) = found["alternatives"]
+    assert other["relation"] == "REPLACE_ONE"
+    # dp-accounting's Rényi accountant says 4.7285 here, and forgets that a record moves by 2C.
+    assert other["lower"] == pytest.approx(9.9973, abs=1e-4)
+
+
+def test_the_relation_may_be_written_in_small_letters(capsys):
+    found = answer(capsys, SETTING | {"--steps": "100", "--relation": "replace-one"})
+    assert found["setting"]["relation"] == "REPLACE_ONE"
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"--noise-multiplier": "0"}, "`--noise-multiplier` must be positive, got 0.0."),
+        ({"--noise-multiplier": "nan"}, "--noise-multiplier"),
+        ({"--sampling-rate": "2"}, "--sampling-rate"),
+        ({"--steps": "0"}, "--steps"),
+        ({"--steps": "1.5"}, "--steps"),
+        ({"--steps": "inf"}, "--steps"),
+        ({"--steps": "1e300"}, "`--steps` must be at most 1e+09, got 1e+300."),
+        ({"--noise-multiplier": "1e300"}, "`--noise-multiplier` must be at most 1e+12"),
+        ({"--noise-multiplier": "1e-300"}, "`--noise-multiplier` must be at least 0.01"),
+        ({"--sampling-rate": "1e-300"}, "`--sampling-rate` must be at least 1e-12"),
+        ({"--sampling-rate": "-0.5"}, "`--sampling-rate` must be in (0, 1], got -0.5."),
+        ({"--sampling": "shuffled", "--sampling-rate": "0.3"}, "a whole number of batches"),
+        ({"--plot": "/dev/null/curve.png"}, "`--plot` must be a file that can be written"),
+        ({"--delta": "1"}, "--delta"),
+        ({"--relation": "sibling"}, "--relation"),
+        ({"--batch-size": "10"}, "--batch-size"),
+        ({"--batch-size": "10", "--data-size": "20"}, "--sampling-rate"),
+        ({"--sampling": "none"}, "--sampling-rate"),
+        ({"--sampling": "fixed-size", "--relation": "ADD_OR_REMOVE_ONE"}, "`--relation` must be"),
+        ({"--sampling": "shuffled", "--relation": "ADD_OR_REMOVE_ONE"}, "REPLACE_ONE"),
+        ({"--sampling": "shuffled", "--steps": "99"}, "one epoch of 100"),
+        ({"--sampling": "shuffled", "--plot": "curve.png"}, "--plot"),
+        ({"--plot": "curve.nonsense"}, "--plot"),
+    ],
+)
+def test_bad_input_ends_with_code_2_and_one_line(capsys, changed, named):
+    assert main(arguments("epsilon", SETTING | changed)) == 2
+    captured = capsys.readouterr()
+    assert named in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "named"),
+    [
+        (["--batch-size", "30", "--data-size", "20"], "at most --data-size"),
+        (["--batch-size", "nan", "--data-size", "20"], "--batch-size"),
+        (["--batch-size", "1", "--data-size", "inf"], "--data-size"),
+        (["--sampling", "poisson"], "--sampling-rate"),
+    ],
+)
+def test_bad_sizes(capsys, sizes, named):
+    assert main(["epsilon", "--noise-multiplier", "1", "--delta", "1e-5", *sizes]) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_the_curve_is_drawn(tmp_path, capsys):
+    file = tmp_path / "new" / "curve.png"
+    assert main(arguments("epsilon", SETTING, "--plot", str(file))) == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+CALIBRATION = {"--epsilon": "1", "--delta": "1e-5", "--sampling-rate": "0.01"}
+
+
+def test_calibrate_noise(capsys):
+    assert main(arguments("calibrate", CALIBRATION, "--steps", "1e4", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 0.999 < found["epsilon"]["upper"] <= 1.0
+    assert found["noise_multiplier"] == pytest.approx(3.8128, abs=1e-4)
+
+
+def test_calibrate_steps_gives_the_most(capsys):
+    assert main(arguments("calibrate", CALIBRATION, "--noise-multiplier", "4", "--json")) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    for count, within in ((steps, True), (steps + 1, False)):
+        setting = {"--noise-multiplier": "4", "--sampling-rate": "0.01", "--delta": "1e-5"}
+        found = answer(capsys, setting | {"--steps": str(count)})
+        assert (found["epsilon"]["upper"] <= 1.0) is within
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (["--steps", "1e4"], "noise multiplier 3.81"),
+        (["--noise-multiplier", "4"], "steps at noise"),
+    ],
+)
+def test_calibrate_in_words(capsys, wanted, words):
+    assert main(arguments("calibrate", CALIBRATION, *wanted)) == 0
+    out = capsys.readouterr().out
+    assert words in out
+    assert "one record added or removed" in out
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ([], "neither"),
+        (["--steps", "10", "--noise-multiplier", "1"], "both"),
+        (["--noise-multiplier", "-1"], "--noise-multiplier"),
+        (["--noise-multiplier", "0.1"], "`--epsilon` must allow one step at"),
+        (["--steps", "nan"], "--steps"),
+        (["--steps", "10", "--epsilon", "0"], "--epsilon"),
+        (["--steps", "10", "--delta", "0"], "--delta"),
+        (["--steps", "10", "--sampling", "shuffled"], "--sampling"),
+    ],
+)
+def test_calibrate_refuses(capsys, more, named):
+    assert main(arguments("calibrate", CALIBRATION, *more)) == 2
+    assert named in capsys.readouterr().err

@@ -1,0 +1,48 @@
+"""The two engines share no numerics: on random settings their intervals must overlap."""
+
+import numpy as np
+import pytest
+
+from accountants import RenyiAccountant, elementary
+from accountants.fourier.contour import engine as sampled
+from accountants.fourier.contour.quadrature import ContourError
+from accountants.fourier.contour.saddle import Sampled
+from accountants.fourier.grid import engine as grid
+from accountants.fourier.pairs import pair_laws
+
+
+def random_settings(count: int) -> list[tuple[float, float, int, float]]:
+    rng = np.random.default_rng(20261116)
+
+    def draw(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+    return [
+        (draw(0.4, 20), draw(1e-5, 1), round(draw(1, 1e7)), draw(1e-14, 1e-2)) for _ in range(count)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "setting", random_settings(60), ids=lambda s: "-".join(f"{x:.3g}" for x in s)
+)
+def test_contour_and_grid_overlap_and_stay_below_renyi(setting):
+    sigma, rate, steps, delta = setting
+    release = elementary.PoissonGaussian(rate, sigma)
+    directions = [
+        grid.epsilon_bounds([(law, steps)], delta, tolerance=1e-4)
+        for law in pair_laws(release).upper
+    ]
+    by_grid = (max(b.lower for b in directions), max(b.upper for b in directions))
+    assert 0.0 <= by_grid[0] <= by_grid[1]
+    renyi = RenyiAccountant()
+    renyi._releases[release] += steps
+    assert by_grid[0] <= renyi.get_epsilon(delta) * (1 + 1e-9)
+    try:
+        by_contour = sampled.epsilon_bounds(
+            sampled.Composition([Sampled(rate, sigma)], np.array([float(steps)])), delta, 1e-6
+        )
+    except ContourError:
+        return  # The grid engine's territory; it was checked against the Rényi bound.
+    assert by_contour.lower <= by_grid[1]
+    assert by_grid[0] <= by_contour.upper

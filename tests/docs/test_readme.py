@@ -1,0 +1,63 @@
+"""README.md: every block runs, and the generated parts are what their script makes."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from audits.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+CONSOLE = [
+    line.split("  #")[0].strip()
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+]
+OURS = [line for line in CONSOLE if line.startswith("dp-assay ")]
+
+
+def make_readme():
+    spec = importlib.util.spec_from_file_location("make_readme", ROOT / "docs" / "make_readme.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_python_block_runs(capsys):
+    namespace: dict[str, object] = {}
+    for block in BLOCKS:
+        exec(compile(block, "README.md", "exec"), namespace)
+    out = capsys.readouterr().out
+    assert "Rényi accountant: epsilon in Bounds(lower=0.0, upper=2.10" in out
+    assert re.search(r"Fourier accountant: .*\(lower=1\.82823\d+, upper=1\.82823\d+\)", out)
+    assert "REFUTED: the claim" in out
+
+
+@pytest.mark.parametrize("line", OURS)
+def test_every_command_runs(line, capsys):
+    assert main(shlex.split(line)[1:]) == 0
+    assert capsys.readouterr().out.strip()
+
+
+def test_the_commands_are_ours_or_those_of_the_makefile():
+    assert len(OURS) >= 4
+    assert [line for line in CONSOLE if line not in OURS] == ["make run", "make test"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "\nrun:" in makefile
+    assert "\ntest:" in makefile
+
+
+def test_the_examples_are_short():
+    """An accountant in ten lines, an audit in ten lines (blank ones and comments apart)."""
+    accountant = next(block for block in BLOCKS if "RenyiAccountant()" in block)
+    audit = next(block for block in BLOCKS if "from audits import" in block)
+    for block in (accountant, audit):
+        assert len([line for line in block.splitlines() if line.strip()]) <= 10
+
+
+def test_the_generated_parts_are_what_the_script_makes():
+    assert make_readme().page() == README

@@ -1,0 +1,230 @@
+"""Running a study: results once each, resumption, redrawing, and the tables' cost column."""
+
+import dataclasses
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from audits.papers.studies import (
+    COST_COLUMN,
+    STUDIES,
+    Cost,
+    Job,
+    Row,
+    Study,
+    Table,
+    load_study,
+    recorded,
+    redraw_study,
+    run_jobs,
+    run_study,
+)
+from audits.testing.workers import process_pool
+from mechanisms import ParameterPerturbation, Scope
+
+CALLS: list[int] = []
+
+
+def square(value: int) -> dict[str, int]:
+    CALLS.append(value)
+    if value < 0:
+        raise RuntimeError("killed")
+    return {"square": value * value}
+
+
+def jobs_for(*values: int) -> list[Job]:
+    return [Job(key=f"n={value}", function=square, arguments=(value,)) for value in values]
+
+
+@pytest.fixture(autouse=True)
+def fresh_calls() -> None:
+    CALLS.clear()
+
+
+def test_results_come_in_the_order_of_the_jobs_whatever_finishes_first(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        found = run_jobs(
+            jobs_for(3, 1, 2), tmp_path / "j.jsonl", executor=pool, stream=io.StringIO()
+        )
+    assert list(found.items()) == [
+        ("n=3", {"square": 9}),
+        ("n=1", {"square": 1}),
+        ("n=2", {"square": 4}),
+    ]
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    journal = tmp_path / "j.jsonl"
+    with pytest.raises(RuntimeError, match="killed"):
+        run_jobs(jobs_for(1, 2, -1, 3), journal, stream=io.StringIO())
+    with journal.open("a") as lines:
+        lines.write('{"key": "n=3", "fing')  # A line cut short by the kill.
+    CALLS.clear()
+    found = run_jobs(jobs_for(1, 2, 3), journal, stream=io.StringIO())
+    assert CALLS == [3]
+    assert found == {f"n={n}": {"square": n * n} for n in (1, 2, 3)}
+    # The cut line must not swallow the one that came after it.
+    CALLS.clear()
+    run_jobs(jobs_for(1, 2, 3), journal, stream=io.StringIO())
+    assert CALLS == []
+
+
+def test_a_lost_worker_is_said_and_loses_nothing_that_is_finished(tmp_path: Path) -> None:
+    journal = tmp_path / "j.jsonl"
+    run_jobs(jobs_for(1), journal, stream=io.StringIO())
+    jobs = [*jobs_for(1), Job(key="lost", function=os._exit, arguments=(1,))]
+    with (
+        process_pool(1) as pool,
+        pytest.raises(ChildProcessError, match="same command again"),
+    ):
+        run_jobs(jobs, journal, executor=pool, stream=io.StringIO())
+    CALLS.clear()
+    assert run_jobs(jobs_for(1, 2), journal, stream=io.StringIO()).keys() == {"n=1", "n=2"}
+    assert CALLS == [2]
+
+
+def test_a_result_of_other_arguments_is_not_used(tmp_path: Path) -> None:
+    journal = tmp_path / "j.jsonl"
+    run_jobs([Job(key="n", function=square, arguments=(2,))], journal, stream=io.StringIO())
+    found = run_jobs([Job(key="n", function=square, arguments=(3,))], journal, stream=io.StringIO())
+    assert found == {"n": {"square": 9}}
+
+
+def test_keys_must_differ(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="different keys"):
+        run_jobs(jobs_for(1, 1), tmp_path / "j.jsonl", stream=io.StringIO())
+
+
+def squares(title: str = "first") -> Study[tuple[int, ...]]:
+    """A study whose settings are the numbers that it squares."""
+    return Study(
+        name="squares",
+        summary="Squares.",
+        settings=(2, 3),
+        quick=(1,),
+        seeds=1,
+        jobs=lambda values, seeds: jobs_for(*values),
+        tables=lambda values, results: [
+            Table(
+                title=title,
+                columns=("square",),
+                rows=tuple(
+                    Row(cells=(str(result["square"]),), cost=Cost.without_noise())
+                    for result in results.values()
+                ),
+            )
+        ],
+        figures=lambda values, results: {},
+    )
+
+
+def test_tables_are_made_again_without_running_anything(tmp_path: Path) -> None:
+    before = run_study(squares(), folder=tmp_path, stream=io.StringIO())
+    CALLS.clear()
+    after = redraw_study(squares("second"), folder=tmp_path, stream=io.StringIO())
+    assert CALLS == []
+    assert [table["title"] for table in after["tables"]] == ["second"]
+    assert json.loads((tmp_path / "squares.json").read_text(encoding="utf-8")) == after
+    assert after | {"tables": before["tables"]} == before
+
+
+def test_redrawing_runs_only_what_the_record_lacks(tmp_path: Path) -> None:
+    run_study(squares(), folder=tmp_path, stream=io.StringIO())
+    CALLS.clear()
+    longer = dataclasses.replace(squares(), jobs=lambda values, seeds: jobs_for(5, *values))
+    found = redraw_study(longer, folder=tmp_path, stream=io.StringIO())
+    assert CALLS == [5]
+    assert [row[0] for row in found["tables"][0]["rows"]] == ["25", "4", "9"]
+    # Not with other packages: one record has one set of versions.
+    file = tmp_path / "squares.json"
+    file.write_text(json.dumps(found | {"versions": {"numpy": "1.0"}}), encoding="utf-8")
+    longest = dataclasses.replace(squares(), jobs=lambda values, seeds: jobs_for(5, 6, *values))
+    with pytest.raises(ValueError, match="present versions"):
+        redraw_study(longest, folder=tmp_path, stream=io.StringIO())
+
+
+def test_only_a_record_of_the_same_settings_is_redrawn(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"must hold squares\.json"):
+        redraw_study(squares(), folder=tmp_path, stream=io.StringIO())
+    run_study(squares(), folder=tmp_path, stream=io.StringIO())
+    other = dataclasses.replace(squares(), settings=(2, 4))
+    with pytest.raises(ValueError, match="present settings"):
+        redraw_study(other, folder=tmp_path, stream=io.StringIO())
+
+
+def test_a_study_needs_a_folder_and_a_seed(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(ValueError, match="`folder` must be a folder"):
+        run_study(squares(), folder=file, stream=io.StringIO())
+    for seeds in (0, -3):
+        with pytest.raises(ValueError, match="`seeds` must be at least 1"):
+            run_study(squares(), seeds=seeds, folder=tmp_path, stream=io.StringIO())
+    assert CALLS == []
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_recorded_tables_and_notes_are_those_of_the_recorded_results(name: str) -> None:
+    """A note that speaks of other runs than the table's is worse than none."""
+    study, record = load_study(name), recorded(name)
+    assert record is not None
+    for table, written in zip(
+        study.tables(study.settings, record["results"]), record["tables"], strict=True
+    ):
+        assert table.title == written["title"]
+        assert list(table.headings) == written["columns"]
+        assert [list(line) for line in table.lines] == written["rows"]
+        assert table.note == written["note"]
+
+
+def test_unknown_study_lists_the_known() -> None:
+    with pytest.raises(ValueError, match="workshop-table5"):
+        load_study("table6")
+
+
+def test_the_printed_cost_contains_the_certified_interval() -> None:
+    plan = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).plan(clients=2, rounds=3)
+    cost = Cost.of(plan, Scope(), 1e-5, sampling="all records")
+    lower, upper = json.loads(str(cost).split(" at ")[0])
+    assert lower <= cost.lower <= cost.upper <= upper
+    assert upper - lower < 3e-4
+    assert str(cost).endswith("add/remove one record; all records; messages")
+
+
+def test_every_table_ends_with_the_cost() -> None:
+    table = Table(title="T", columns=("a",), rows=(Row(cells=("1",), cost=Cost.without_noise()),))
+    assert table.headings[-1] == COST_COLUMN
+    assert table.lines == (("1", "∞ (no noise)"),)
+    assert math.isinf(table.rows[0].cost.upper)
+    with pytest.raises(ValueError, match="1 cells"):
+        Table(title="T", columns=("a",), rows=(Row(cells=(), cost=Cost.without_noise()),))
+
+
+_KILLED = """
+import os, signal, sys, time
+from audits.testing.workers import process_pool
+if __name__ == "__main__":
+    with process_pool(1) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 600)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_when_the_study_is_killed(tmp_path: Path) -> None:
+    """A worker holds the pipe open for as long as it lives: `run` returns when it is gone."""
+    script = tmp_path / "killed.py"
+    script.write_text(_KILLED)
+    shown = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert shown.returncode == -signal.SIGKILL
+    assert shown.stdout.strip().isdigit()

@@ -1,0 +1,308 @@
+"""The grid engine against closed forms, true values, and its own invariants."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+from accountants import elementary, gaussian
+from accountants.bounds import Bounds
+from accountants.fourier.grid import discretise
+from accountants.fourier.grid import engine as grid
+from accountants.fourier.grid.pieces import gather
+from accountants.fourier.pairs import pair_laws
+
+# (σ, q, T, δ) → ε of the remove direction, computed by others to the digits given.
+TRUE_VALUES = [
+    ((1.0, 0.01, 1000, 1e-5), 1.82823666652),
+    ((5.0, 0.02, 2500, 1e-4), 0.612117281132),
+    ((2.0, 0.1, 500, 1e-5), 5.5554682144),
+    ((1.0, 0.01, 1000, 1e-15), 4.8545377506),
+    ((1.0, 0.01, 1000, 1e-50), 15.2097614965),
+    ((0.5, 0.005, 2000, 1e-6), 11.810115458),
+]
+RELEASES = [
+    elementary.Gaussian(0.7),
+    elementary.PoissonGaussian(0.01, 1.0),
+    elementary.PoissonGaussian(1e-5, 0.6),
+    elementary.PoissonGaussian(0.9, 2.0),
+    elementary.PoissonGaussianReplace(0.05, 0.8),
+    elementary.FixedSizeGaussian(0.02, 1.5),
+    elementary.Laplace(1.7),
+    elementary.DiscreteLaplace(0.4, 3),
+    elementary.RandomizedResponse(0.4, 5, False),
+    elementary.RandomizedResponse(0.4, 5, True),
+    elementary.MixtureOfGaussians(1.0, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05)),
+]
+PAIRS = [pair_laws(release) for release in RELEASES]
+LAWS = list(dict.fromkeys(law for pair in PAIRS for law in (*pair.upper, *pair.lower)))
+
+
+def contains(bounds: Bounds, value: float, slack: float = 0.0) -> bool:
+    return bounds.lower <= value * (1.0 + slack) and value * (1.0 - slack) <= bounds.upper
+
+
+def both_directions(
+    release: elementary.Elementary, count: int, delta: float, **options: float
+) -> Bounds:
+    laws = pair_laws(release)
+    uppers = [grid.epsilon_bounds([(law, count)], delta, **options).upper for law in laws.upper]
+    lowers = [grid.epsilon_bounds([(law, count)], delta, **options).lower for law in laws.lower]
+    return Bounds(max(lowers), max(uppers))
+
+
+@pytest.mark.parametrize(("setting", "truth"), TRUE_VALUES)
+def test_true_values_of_poisson_sampling(setting, truth):
+    sigma, rate, steps, delta = setting
+    bounds = both_directions(elementary.PoissonGaussian(rate, sigma), steps, delta)
+    assert contains(bounds, truth, slack=1e-10)
+    assert bounds.gap <= 1.1e-6 * truth
+
+
+@pytest.mark.parametrize(
+    ("setting", "lower", "upper"),
+    [((1.0, 0.01, 1000, 1e-5), 13.3608, 14.8207), ((5.0, 0.02, 2500, 1e-4), 1.3966, 1.6015)],
+)
+def test_fixed_size_sampling_has_its_theory_gap(setting, lower, upper):
+    sigma, rate, steps, delta = setting
+    bounds = both_directions(
+        elementary.FixedSizeGaussian(rate, sigma), steps, delta, tolerance=1e-5
+    )
+    assert bounds.lower == pytest.approx(lower, abs=1e-3)
+    assert bounds.upper == pytest.approx(upper, abs=1e-3)
+
+
+@pytest.mark.parametrize("steps", [2, 10, 1000])
+@pytest.mark.parametrize("delta", [1e-3, 1e-12])
+@pytest.mark.parametrize("mu", [0.05, 1.0])
+def test_composed_gaussians(mu, steps, delta):
+    law = pair_laws(elementary.Gaussian(mu)).upper[0]
+    truth = gaussian.epsilon_bounds(mu * math.sqrt(steps), delta)
+    bounds = grid.epsilon_bounds([(law, steps)], delta)
+    assert bounds.lower <= truth.upper
+    assert truth.lower <= bounds.upper
+    assert bounds.gap <= 1.1e-6 * bounds.upper
+
+    true_delta = gaussian.delta_bounds(mu * math.sqrt(steps), 1.0)
+    delta_bounds = grid.delta_bounds([(law, steps)], 1.0, tolerance=1e-5)
+    assert delta_bounds.lower <= true_delta.upper
+    assert true_delta.lower <= delta_bounds.upper
+    assert delta_bounds.gap <= 1.1e-5 * delta_bounds.upper
+
+
+def test_different_gaussians_compose_to_one():
+    counts = {0.3: 5, 0.7: 3, 0.05: 100}
+    mu = math.sqrt(sum(count * m * m for m, count in counts.items()))
+    laws = [(pair_laws(elementary.Gaussian(m)).upper[0], count) for m, count in counts.items()]
+    bounds = grid.epsilon_bounds(laws, 1e-6)
+    assert contains(bounds, gaussian.epsilon(mu, 1e-6), slack=1e-12)
+    assert bounds.gap <= 1.1e-6 * bounds.upper
+
+
+def test_equal_laws_are_merged():
+    law = pair_laws(elementary.PoissonGaussian(0.1, 1.0)).upper[0]
+    assert grid.epsilon_bounds([(law, 3), (law, 4)], 1e-5) == grid.epsilon_bounds([(law, 7)], 1e-5)
+
+
+@pytest.mark.parametrize("rate", [1e-5, 1e-3, 0.3, 1.0])
+@pytest.mark.parametrize("sigma", [0.4, 1.0, 20.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-4, 0.5])
+def test_one_step_of_poisson_sampling(rate, sigma, epsilon):
+    remove, add = pair_laws(elementary.PoissonGaussian(rate, sigma)).upper
+    inner = math.log1p(math.expm1(epsilon) / rate)
+    truth = rate * gaussian.delta(1.0 / sigma, inner)
+    bounds = grid.delta_bounds([(remove, 1)], epsilon)
+    assert contains(bounds, truth, slack=1e-10)
+    assert bounds.gap <= 1e-11 * bounds.upper + 1e-300
+
+    # Add: P = N(0), e^ε·Q = e^ε(1−q)·N(0) + e^ε·q·N(1).
+    scale = -math.expm1(epsilon + math.log1p(-rate)) if rate < 1.0 else 1.0
+    bounds = grid.delta_bounds([(add, 1)], epsilon)
+    if scale <= 0.0:
+        assert bounds == Bounds(0.0, bounds.upper)
+        assert bounds.upper < 1e-300
+        return
+    inner = epsilon + math.log(rate) - math.log(scale)
+    if inner >= 0.0:
+        truth = scale * gaussian.delta(1.0 / sigma, inner)
+    else:  # H_α(P‖Q) = 1 − α + α·H_{1/α}(Q‖P)
+        alpha = math.exp(inner)
+        truth = scale * (1.0 - alpha + alpha * gaussian.delta(1.0 / sigma, -inner))
+    assert contains(bounds, truth, slack=1e-9)
+
+
+def test_one_step_of_laplace():
+    law = pair_laws(elementary.Laplace(2.0)).upper[0]
+    for epsilon in (0.0, 0.1, 0.4999):
+        truth = -math.expm1(0.5 * (epsilon - 0.5))
+        assert contains(grid.delta_bounds([(law, 1)], epsilon), truth, 1e-12)
+    assert grid.delta_bounds([(law, 1)], 0.5).upper < 1e-300
+    truth = 0.5 + 2.0 * math.log1p(-1e-3)
+    assert contains(grid.epsilon_bounds([(law, 1)], 1e-3), truth, 1e-12)
+
+
+def atomic_delta(losses, masses, steps, epsilon):
+    """δ of a law with few atoms, by enumeration of the multinomial."""
+    total = 0.0
+    for counts in itertools.product(range(steps + 1), repeat=len(losses)):
+        if sum(counts) != steps:
+            continue
+        loss = math.fsum(c * x for c, x in zip(counts, losses, strict=True))
+        if loss <= epsilon:
+            continue
+        ways = math.factorial(steps) / math.prod(math.factorial(c) for c in counts)
+        mass = math.prod(p**c for c, p in zip(counts, masses, strict=True))
+        total += ways * mass * -math.expm1(epsilon - loss)
+    return total
+
+
+@pytest.mark.parametrize("release", RELEASES[7:10], ids=str)
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 3.0])
+def test_atoms_compose_exactly(release, epsilon):
+    for law in pair_laws(release).upper:
+        truth = atomic_delta(law.losses, law.masses, 12, epsilon)
+        bounds = grid.delta_bounds([(law, 12)], epsilon)
+        assert contains(bounds, truth, slack=1e-13)
+        assert bounds.gap <= 1e-8 * bounds.upper
+
+
+def test_randomised_response_many_times_is_a_binomial():
+    noise, steps = 0.6, 400
+    law = pair_laws(elementary.RandomizedResponse(noise, 2, False)).upper[0]
+    step = law.losses[-1]
+    wins = np.arange(steps + 1)
+    losses = (2 * wins - steps) * step
+    log_masses = (
+        special.gammaln(steps + 1)
+        - special.gammaln(wins + 1)
+        - special.gammaln(steps - wins + 1)
+        + wins * math.log(law.masses[-1])
+        + (steps - wins) * math.log(law.masses[0])
+    )
+    for epsilon in (10.0, 60.0, 150.0):
+        truth = float(np.sum(np.exp(log_masses) * -np.expm1(np.minimum(epsilon - losses, 0.0))))
+        bounds = grid.delta_bounds([(law, steps)], epsilon)
+        assert contains(bounds, truth, slack=1e-10)
+        assert bounds.gap <= 1e-7 * bounds.upper
+
+
+def test_epsilon_is_zero_where_delta_exceeds_the_total_variation():
+    law = pair_laws(elementary.PoissonGaussian(1e-4, 2.0)).upper[0]
+    at_zero = grid.delta_bounds([(law, 5)], 0.0)
+    assert 0.0 < at_zero.lower <= at_zero.upper < 1e-3
+    assert grid.epsilon_bounds([(law, 5)], 1.001 * at_zero.upper) == Bounds(0.0, 0.0)
+    assert grid.epsilon_bounds([(law, 5)], 0.999 * at_zero.lower).lower > 0.0
+
+
+@pytest.mark.parametrize("steps", [10**5, 10**7])
+def test_many_steps_are_bounded_without_ado(steps):
+    for law in pair_laws(elementary.PoissonGaussian(1e-3, 1.0)).upper:
+        bounds = grid.epsilon_bounds([(law, steps)], 1e-6)
+        assert 0.0 < bounds.lower <= bounds.upper <= 1.01 * bounds.lower
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_laws_are_probability_laws_whose_other_side_is_one(law):
+    low, high = law.loss_range(1e-40, 1e-40)
+    points = law.points(np.linspace(low - 1e-9, high + 1e-9, 50))
+    assert np.all(points.mass >= 0.0)
+    assert math.fsum(points.mass) == pytest.approx(1.0, abs=1e-12)
+    assert math.fsum(points.mass * np.exp(-points.loss)) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_tails_and_points_agree(law):
+    low, high = law.loss_range(1e-9, 1e-9)
+    wide = law.loss_range(1e-300, 1e-300)
+    below, above = law.tails(0.5 * min(low, 0.0), 0.5 * high)
+    upper = law.points(np.array([0.5 * high, wide[1] + 1e-9]))
+    lower = law.points(np.array([wide[0] - 1e-9, 0.5 * min(low, 0.0)]))
+    assert above == pytest.approx(math.fsum(upper.mass[upper.loss > 0.5 * high]), rel=1e-11)
+    exact = math.fsum(lower.mass[lower.loss < 0.5 * low])
+    assert below >= exact * (1.0 - 1e-11)
+    assert below == pytest.approx(exact, rel=1e-11) or law.seam.value == "centre"
+
+
+def hockey_stick(part: discretise.Discretised, epsilon: float) -> float:
+    losses = part.grid.nodes - part.nudge
+    gain = -np.expm1(np.minimum(epsilon - losses, 0.0))
+    return float(np.dot(part.masses, gain)) + part.infinite
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("count", [7, 100, 3000])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_discretised_laws_are_above_and_below(law, count, stride):
+    """The whole curve, not only ε ≥ 0: the order must hold inside any composition."""
+    low, high = law.loss_range(1e-12, 1e-12)
+    step = (high - low) / count
+    first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
+    indices = np.arange(first, last + stride, stride)
+    nodes = discretise.Grid(0.0, step, indices)
+    above, below = discretise.both(law, nodes)
+    assert math.fsum(above.masses) + above.infinite == pytest.approx(1.0, abs=1e-10)
+    assert math.fsum(below.masses) <= 1.0
+    assert np.all(below.masses >= 0.0)
+    assert np.all(above.masses >= 0.0)
+    wide = law.loss_range(1e-300, 1e-300)
+    for epsilon in np.linspace(low + 0.01 * (high - low), high - 0.01 * (high - low), 23):
+        points = law.points(np.array([epsilon, wide[1] + 1e-9]))
+        truth = math.fsum(points.mass * -np.expm1(np.minimum(epsilon - points.loss, 0.0)))
+        assert hockey_stick(above, epsilon) >= truth * (1.0 - 1e-13)
+        assert hockey_stick(below, epsilon) <= truth * (1.0 + 1e-13)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_one_sided_discretisations_are_those_of_both(law):
+    low, high = law.loss_range(1e-10, 1e-10)
+    nodes = discretise.Grid(0.0, (high - low) / 50, np.arange(-80, 81))
+    above, below = discretise.both(law, nodes)
+    alone = discretise.upper(law, nodes)
+    np.testing.assert_allclose(alone.masses, above.masses, rtol=1e-10, atol=1e-14)
+    np.testing.assert_array_equal(discretise.lower(law, nodes).masses, below.masses)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_gathered_pieces_keep_mass_and_mean(direction):
+    rng = np.random.default_rng(5)
+    nodes = np.linspace(0.0, 2.0, 21)
+    cells = np.repeat(np.arange(20), 4)
+    mass = rng.exponential(size=80) ** 3
+    loss = nodes[cells] + rng.uniform(0.0, 0.1, size=80)
+    gain = -mass * np.expm1(nodes[cells] - loss)
+    left_mass, left_gain, masses = mass.copy(), gain.copy(), np.zeros(21)
+    gather(nodes, cells, left_mass, left_gain, slice(0, 80), direction, masses)
+    gathered = math.fsum(masses)
+    assert gathered > 0.8 * math.fsum(mass)
+    assert gathered + math.fsum(left_mass) == pytest.approx(math.fsum(mass), rel=1e-13)
+    other = math.fsum(masses * np.exp(-nodes))
+    other += math.fsum((left_mass - left_gain) * np.exp(-nodes[cells]))
+    assert other == pytest.approx(math.fsum(mass * np.exp(-loss)), rel=1e-13)
+
+
+def test_zero_concentrated_has_no_pair():
+    with pytest.raises(elementary.NotSupportedError, match="no pair of distributions"):
+        pair_laws(elementary.ZeroConcentrated(0.1, 0.0))
+
+
+def test_directions_and_tightness():
+    assert pair_laws(elementary.Gaussian(1.0)).symmetric
+    assert pair_laws(elementary.PoissonGaussian(0.1, 1.0)).tight
+    assert not pair_laws(elementary.PoissonGaussian(0.1, 1.0)).symmetric
+    assert not pair_laws(elementary.FixedSizeGaussian(0.1, 1.0)).tight
+
+
+def test_bad_arguments_are_refused():
+    law = pair_laws(elementary.Gaussian(1.0)).upper[0]
+    with pytest.raises(ValueError, match="at least one law"):
+        grid.epsilon_bounds([], 1e-5)
+    with pytest.raises(ValueError, match="`count`"):
+        grid.epsilon_bounds([(law, 0)], 1e-5)
+    with pytest.raises(ValueError, match="`delta`"):
+        grid.epsilon_bounds([(law, 1)], 1.0)
+    with pytest.raises(ValueError, match="`epsilon`"):
+        grid.delta_bounds([(law, 1)], -1.0)
+    with pytest.raises(ValueError, match="`tolerance`"):
+        grid.delta_bounds([(law, 1)], 1.0, tolerance=0.0)
