@@ -193,8 +193,7 @@ def _try_contour(
 
 @dataclass(frozen=True)
 class OneSide:
-    """A multiset of elementary releases on one side (dominating pairs, or pairs of data sets), per
-    engine.
+    """Elementary releases on one side (dominating pairs, or pairs of data sets), per engine.
 
     Attributes:
       parts: Releases and counts; on the lower side each release stands for its pair of data sets.

@@ -18,7 +18,7 @@ sigmas = st.floats(-0.4, 1.3).map(lambda x: 10.0**x)
 counts = st.floats(0.0, 5.0).map(lambda x: int(10.0**x))
 deltas = st.floats(-14.0, -2.0).map(lambda x: 10.0**x)
 poisson = st.builds(elementary.PoissonGaussian, rates, sigmas)
-any_atom = st.one_of(
+any_release = st.one_of(
     poisson,
     st.builds(elementary.PoissonGaussianReplace, rates, sigmas),
     st.builds(elementary.FixedSizeGaussian, rates, sigmas),
@@ -37,7 +37,7 @@ limited = settings(
 
 
 @limited
-@given(any_atom, directions, counts, deltas)
+@given(any_release, directions, counts, deltas)
 def test_intervals_are_ordered_and_nested(release, direction, count, delta):
     law = pair_laws(release).upper[direction]
     rough = grid.epsilon_bounds([(law, count)], delta, tolerance=ROUGH)
@@ -46,11 +46,12 @@ def test_intervals_are_ordered_and_nested(release, direction, count, delta):
     assert 0.0 <= fine.lower <= fine.upper < math.inf
     # Both contain the truth, so they meet; the finer one need not lie inside, but nearly does.
     assert max(rough.lower, fine.lower) <= min(rough.upper, fine.upper)
-    assert fine.gap <= rough.gap * 1.01 + 1e-9 * fine.upper
+    # What meets its tolerance may be wider than a rough one that was lucky.
+    assert fine.gap <= max(FINE * fine.upper, rough.gap * 1.01 + 1e-9 * fine.upper)
 
 
 @limited
-@given(any_atom, directions, counts, deltas)
+@given(any_release, directions, counts, deltas)
 def test_delta_of_epsilon_brackets_delta(release, direction, count, delta):
     law = pair_laws(release).lower[direction]
     epsilon = grid.epsilon_bounds([(law, count)], delta, tolerance=ROUGH)
@@ -63,7 +64,7 @@ def test_delta_of_epsilon_brackets_delta(release, direction, count, delta):
 
 @pytest.mark.slow
 @limited
-@given(any_atom, directions, counts, st.floats(0.0, 10.0), st.floats(1.0, 3.0))
+@given(any_release, directions, counts, st.floats(0.0, 10.0), st.floats(1.0, 3.0))
 def test_delta_falls_in_epsilon_and_rises_in_steps(release, direction, count, epsilon, factor):
     law = pair_laws(release).upper[direction]
     here = grid.delta_bounds([(law, count)], epsilon, tolerance=ROUGH)
