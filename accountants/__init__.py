@@ -8,7 +8,7 @@ from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
 from accountants.crosscheck import CrossCheck, crosscheck
 from accountants.dp_sgd import (
-    Curve,
+    EpsilonCurve,
     delta_bounds,
     epsilon_bounds,
     epsilon_curve,
@@ -26,7 +26,7 @@ __all__ = [
     "Bounds",
     "Certificate",
     "CrossCheck",
-    "Curve",
+    "EpsilonCurve",
     "FourierAccountant",
     "IntervalAccountant",
     "MembershipRisk",

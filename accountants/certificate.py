@@ -1,21 +1,19 @@
 """A statement of cost that can be stored, sent and read again."""
 
-import importlib.metadata
 import math
 from dataclasses import dataclass, field
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import codec, validate
+from accountants import codec, validate, versions
 from accountants.bounds import Bounds
 
 _FORMAT = "dp-assay/certificate"
-_RECORDED_PACKAGES = ("dp-accounting", "dp-assay", "numpy", "scipy")
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
-    return tuple((name, importlib.metadata.version(name)) for name in _RECORDED_PACKAGES)
+    return tuple(versions.installed().items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

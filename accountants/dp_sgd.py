@@ -25,7 +25,7 @@ ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
 _FEW_STEPS_TOLERANCE = 1e-3
 
 
-class Curve(NamedTuple):
+class EpsilonCurve(NamedTuple):
     """Bounds of ε after each number of steps: lower ≤ ε(steps) ≤ upper, entry by entry."""
 
     steps: NDArray[np.int64]
@@ -129,7 +129,7 @@ def epsilon_curve(
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: str = "poisson",
     tolerance: float = 1e-6,
-) -> Curve:
+) -> EpsilonCurve:
     """Certified intervals for ε(δ) after each number of steps, sharing the work between them.
 
     Step counts that the contour engine does not reach (the first few) are asked for a relative gap
@@ -152,7 +152,7 @@ def epsilon_curve(
             accountant.compose(event, count)
             bounds = accountant.get_epsilon_bounds(delta)
         lower[index], upper[index] = bounds
-    return Curve(counts, lower, upper)
+    return EpsilonCurve(counts, lower, upper)
 
 
 def trade_off(

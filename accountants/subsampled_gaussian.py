@@ -28,9 +28,9 @@ import functools
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from accountants.arrays import FloatArray
 
 # Below this |x| the power series of log(1+x) − x and e^t − 1 − t replace the differences.
 _SERIES_RADIUS = 0.05

@@ -1,6 +1,7 @@
 """Argument checks with one message shape: the name, what is allowed, the value that came."""
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -78,3 +79,10 @@ def relation(name: str, value: Any) -> NeighboringRelation:
         allowed = ", ".join(member.name for member in NeighboringRelation)
         raise TypeError(f"`{name}` must be a NeighboringRelation ({allowed}), got {value!r}.")
     return value
+
+
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """One of the strings in `allowed`."""
+    if value not in allowed:
+        raise _refuse(name, f"one of {list(allowed)}", value)
+    return str(value)

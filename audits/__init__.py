@@ -15,7 +15,7 @@ from audits.evidence import Evidence
 from audits.pairs import Pair, candidate_pairs
 from audits.testing.assertions import AuditFailedError, assert_private
 from audits.testing.auditor import audit, estimate_epsilon
-from audits.testing.draws import Mechanism, WorkerLostError, repeat
+from audits.testing.draws import DrawFunction, WorkerLostError, repeat
 from audits.testing.hunting import hunt
 from audits.testing.statistics import Coordinate, LikelihoodRatio, LinearScore, Statistic, Summary
 from audits.verdict import Verdict, Word
@@ -24,10 +24,10 @@ __all__ = [
     "AuditFailedError",
     "Claim",
     "Coordinate",
+    "DrawFunction",
     "Evidence",
     "LikelihoodRatio",
     "LinearScore",
-    "Mechanism",
     "Pair",
     "Statistic",
     "Summary",

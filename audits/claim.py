@@ -13,7 +13,7 @@ from accountants import FourierAccountant, RenyiAccountant, codec, gaussian, val
 from accountants.base import IntervalAccountant
 from accountants.renyi import log_delta_from_divergence
 from audits.testing import region as curves
-from audits.testing.region import Curve
+from audits.testing.region import Region
 from audits.wording import event_words
 
 _FORMAT = "dp-assay/claim"
@@ -125,14 +125,14 @@ class Claim:
         share = (1.0 + math.exp(epsilon)) / (1.0 + math.exp(min(self.epsilon, 700.0)))
         return 1.0 - (1.0 - self.delta) * share * (1.0 - 1e-15)
 
-    def curve(self) -> Curve:
+    def curve(self) -> Region:
         """The claimed region as supporting lines; computed once."""
         if "curve" not in self._memo:
             self._memo["curve"] = self._curve()
-        found: Curve = self._memo["curve"]
+        found: Region = self._memo["curve"]
         return found
 
-    def _curve(self) -> Curve:
+    def _curve(self) -> Region:
         if self.epsilon is not None:
             return curves.from_point(self.epsilon, self.delta)
         largest = None

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import NDArray
 
 from accountants import validate
-
-FloatArray = NDArray[np.float64]
+from accountants.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,6 @@ peer time over ours, measured side by side: the machine's speed cancels, its noi
 """
 
 import functools
-import importlib.metadata
 import math
 import sys
 import time
@@ -20,7 +19,7 @@ sys.path = [entry for entry in sys.path if Path(entry).resolve() != Path(__file_
 import dp_accounting as dpa
 from absl import logging as absl_logging
 
-from accountants import MomentsAccountant, RenyiAccountant, moments, renyi_divergence
+from accountants import MomentsAccountant, RenyiAccountant, moments, renyi_divergence, versions
 from accountants import subsampled_gaussian as engine
 
 SETTINGS = [
@@ -56,8 +55,10 @@ def epsilon(make: Callable[[], dpa.PrivacyAccountant], event: dpa.DpEvent, delta
 
 def main() -> None:
     absl_logging.set_verbosity(absl_logging.ERROR)
-    versions = {name: importlib.metadata.version(name) for name in ("dp-assay", "dp-accounting")}
-    print(f"ε upper bounds and times in one process, {versions}; Poisson, add or remove one\n")
+    print(
+        f"ε upper bounds and times in one process, {versions.installed()}; Poisson, "
+        "add or remove one\n"
+    )
     print("| σ, q, T, δ | Rényi ε | ms | moments ε | ms | peer RDP ε | ms | peer ÷ Rényi time |")
     print("|---|---|---|---|---|---|---|---|")
     for sigma, rate, steps, delta in SETTINGS:

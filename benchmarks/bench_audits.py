@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ import numpy as np
 from scipy import stats
 from true_mechanisms import TRUE, gaussian
 
+from accountants import versions
 from audits import Claim, audit
 from audits.estimators.white_box import audit_noise
 
@@ -161,13 +161,12 @@ SECTIONS = {"white_box": white_box, "power": power, "false_alarms": false_alarms
 
 
 def provenance() -> dict[str, Any]:
-    packages = ("dp-assay", "dp-accounting", "numpy", "scipy")
     return {
         "date": datetime.date.today().isoformat(),
         "seed": SEED,
         "command": "python benchmarks/bench_audits.py " + " ".join(sys.argv[1:]),
         "python": platform.python_version(),
-        "versions": {package: version(package) for package in packages},
+        "versions": versions.installed(),
     }
 
 

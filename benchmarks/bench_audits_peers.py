@@ -14,7 +14,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,6 +26,7 @@ sys.path[0] = str(ROOT / "tests" / "quality")
 import numpy as np
 from true_mechanisms import TRUE, gaussian
 
+from accountants import versions
 from audits import Claim, audit
 
 SEED = 20240608
@@ -140,8 +140,7 @@ def main() -> None:
         "seed": SEED,
         "command": f"python benchmarks/bench_audits_peers.py {wheel.name}",
         "python": platform.python_version(),
-        "versions": {"jax-privacy": wheel.name.split("-")[1]}
-        | {name: version(name) for name in ("dp-assay", "dp-accounting", "numpy", "scipy")},
+        "versions": {"jax-privacy": wheel.name.split("-")[1]} | versions.installed(),
     }
     RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
     print(json.dumps(figures, indent=1, ensure_ascii=False))

@@ -10,7 +10,6 @@ peer time over ours in one run.
 """
 
 import argparse
-import importlib.metadata
 import json
 import math
 import sys
@@ -27,7 +26,7 @@ import dp_accounting as dpa
 import numpy as np
 from absl import logging as absl_logging
 
-from accountants import FourierAccountant, calibrate_noise, epsilon_curve
+from accountants import FourierAccountant, calibrate_noise, epsilon_curve, versions
 
 RESULTS = Path(__file__).parent / "results"
 NAMED = [
@@ -294,13 +293,12 @@ def main() -> None:
     options = parser.parse_args()
     absl_logging.set_verbosity(absl_logging.ERROR)
     warnings.simplefilter("ignore")
-    packages = ("dp-assay", "dp-accounting", "prv-accountant", "numpy", "scipy")
-    versions = {name: importlib.metadata.version(name) for name in packages}
-    print(f"{versions}\n")
+    computed_by = versions.installed("prv-accountant")
+    print(f"{computed_by}\n")
     rows = named_settings(3 if options.quick else 7, 1 if options.quick else 2)
     print_named(rows)
     results = {
-        "versions": versions,
+        "versions": computed_by,
         "command": "python benchmarks/bench_fourier.py --write",
         "date": time.strftime("%Y-%m-%d"),
         "named": rows,

@@ -17,8 +17,7 @@ from typing import Any, Self
 import dp_accounting as dpa
 import numpy as np
 
-from accountants import FourierAccountant, RenyiFilter, codec
-from mechanisms import _validate
+from accountants import FourierAccountant, RenyiFilter, codec, validate
 from mechanisms.primitives.discrete_gaussian import delta_slack
 from mechanisms.primitives.sampling import repeated
 from mechanisms.projection import (
@@ -78,14 +77,14 @@ class Budget:
         adaptive: bool = False,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.target_epsilon = _validate.positive("target_epsilon", target_epsilon)
-        self.delta = _validate.open_unit("delta", delta)
+        self.target_epsilon = validate.positive("target_epsilon", target_epsilon)
+        self.delta = validate.open_unit("delta", delta)
         self.scope = Scope() if scope is None else scope
         self.limits: dict[int, tuple[float, float]] = {}
         for client, (epsilon, own_delta) in (limits or {}).items():
-            self.limits[_validate.count("client", client, minimum=0)] = (
-                _validate.positive("limits", epsilon),
-                _validate.open_unit("limits", own_delta),
+            self.limits[validate.count("client", client, minimum=0)] = (
+                validate.positive("limits", epsilon),
+                validate.open_unit("limits", own_delta),
             )
         self.adaptive = bool(adaptive)
         self._spent: dict[int, list[tuple[dpa.DpEvent, int]]] = {}
@@ -122,8 +121,8 @@ class Budget:
           distance: How far discrete noise is from the continuous one that the event stands for, in
             total variation over all of these releases; see `discrete_gaussian`.
         """
-        trial = (*self.ledger(client), (event, _validate.count("count", count)))
-        total = self._distances.get(client, 0.0) + _validate.closed_unit("distance", distance)
+        trial = (*self.ledger(client), (event, validate.count("count", count)))
+        total = self._distances.get(client, 0.0) + validate.closed_unit("distance", distance)
         return self._epsilon(client, trial, total) <= self.limit(client)[0]
 
     def spend(
@@ -140,7 +139,7 @@ class Budget:
                 f"`event` must fit client {client}'s budget (epsilon={epsilon}, delta={delta}), of "
                 f"which {self.epsilon_upper(client):.6g} is spent, got {event} x {count}."
             )
-        entries = self._spent.setdefault(_validate.count("client", client, minimum=0), [])
+        entries = self._spent.setdefault(validate.count("client", client, minimum=0), [])
         add_entry(entries, event, int(count))
         if distance:
             self._distances[client] = self._distances.get(client, 0.0) + distance
@@ -215,11 +214,11 @@ class Budget:
         )
         for client, entries in codec.expect(dict, "spent", body["spent"]).items():
             budget._spent[int(client)] = [
-                (codec.decode_event(event), _validate.count("count", count))
+                (codec.decode_event(event), validate.count("count", count))
                 for event, count in codec.expect(list, "entries", entries)
             ]
         for client, distance in codec.expect(dict, "distances", body["distances"]).items():
-            budget._distances[int(client)] = _validate.closed_unit("distances", distance)
+            budget._distances[int(client)] = validate.closed_unit("distances", distance)
         return budget
 
     @classmethod

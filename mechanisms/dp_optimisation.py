@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mechanisms import _validate
-from mechanisms._validate import FloatArray
+from accountants import validate
+from accountants.arrays import FloatArray
 from mechanisms.budget import Budget
 from mechanisms.plan import plan_rounds
 from mechanisms.primitives.adaptive_clipping import AdaptiveClip, QuantileTracker
@@ -69,10 +69,10 @@ class DPOptimisation:
     noise: NoiseSource = field(default_factory=SimulationNoise)
 
     def __post_init__(self) -> None:
-        _validate.positive("noise_multiplier", self.noise_multiplier)
-        _validate.count("steps", self.steps)
-        _validate.positive("objective_divisor", self.objective_divisor)
-        _validate.damping(self.damping)
+        validate.positive("noise_multiplier", self.noise_multiplier)
+        validate.count("steps", self.steps)
+        validate.positive("objective_divisor", self.objective_divisor)
+        validate.rate("damping", self.damping)
         if not isinstance(self.clip_norm, AdaptiveClip):
             as_clipping(self.clip_norm)
         schemes = self.sampling if isinstance(self.sampling, tuple) else (self.sampling,)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mechanisms import _validate
-from mechanisms._validate import FloatArray
+from accountants import validate
+from accountants.arrays import FloatArray
 from mechanisms.plan import plan_rounds
 from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
@@ -50,16 +50,16 @@ class FedAvgPerturbation:
 
     def __post_init__(self) -> None:
         as_clipping(self.clip_norm)
-        _validate.positive("noise_multiplier", self.noise_multiplier)
+        validate.positive("noise_multiplier", self.noise_multiplier)
         if self.weights is not None:
             for weight in self.weights:
-                _validate.positive("weights", weight)
+                validate.positive("weights", weight)
             if not math.isclose(sum(self.weights), 1.0, rel_tol=1e-9):
                 raise ValueError(f"`weights` must add up to 1, got {self.weights!r}.")
 
     def share_std(self, clients: int) -> float:
         """The standard deviation of one client's noise."""
-        shares = _validate.count("clients", clients) if self.trusted_aggregator else 1
+        shares = validate.count("clients", clients) if self.trusted_aggregator else 1
         return self.noise_multiplier * as_clipping(self.clip_norm).norm / math.sqrt(shares)
 
     def contributions(

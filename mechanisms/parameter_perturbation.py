@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mechanisms._validate import count
+from accountants.validate import count
 from mechanisms.budget import Budget
 from mechanisms.part_noise import Kind, Memory, PartRule, build_run, check_common
 from mechanisms.plan import plan_rounds

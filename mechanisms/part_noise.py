@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from mechanisms import _validate
-from mechanisms._validate import FloatArray
+from accountants import validate
+from accountants.arrays import FloatArray
 from mechanisms.budget import Budget
 from mechanisms.primitives.clipping import Clipping
 from mechanisms.primitives.noise import NoiseSource
@@ -24,16 +24,16 @@ from mechanisms.private_run import PrivateRun, Recorder
 from mechanisms.release import Contribution, ServerNoise
 from pvi import (
     Alteration,
+    AveragedShards,
     Client,
     Context,
-    LocalAveraging,
     LocalSolver,
     MeanFieldGaussian,
     Model,
     Schedule,
     ServerContext,
     Strategy,
-    VirtualClients,
+    VirtualShards,
     WholeShard,
     reset_factors,
 )
@@ -248,7 +248,7 @@ def _strategy(
                 f"`data` must be one part per client here, got {len(partition.shards)}."
             )
         return WholeShard(model=model, shard=partition.shards[0], solver=solver)
-    strategy = LocalAveraging if rule.kind == "average" else VirtualClients
+    strategy = AveragedShards if rule.kind == "average" else VirtualShards
     return strategy(
         model=model,
         shards=partition.shards,
@@ -289,9 +289,9 @@ def check_common(
     precision_floor: float | None,
 ) -> None:
     """Checks the arguments that the mechanisms of this family share."""
-    _validate.positive("noise_multiplier", noise_multiplier)
-    _validate.damping(damping)
-    _validate.one_of("memory", memory, MEMORIES)
-    _validate.count("reset_every", reset_every)
+    validate.positive("noise_multiplier", noise_multiplier)
+    validate.rate("damping", damping)
+    validate.one_of("memory", memory, MEMORIES)
+    validate.count("reset_every", reset_every)
     if precision_floor is not None:
-        _validate.positive("precision_floor", precision_floor)
+        validate.positive("precision_floor", precision_floor)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mechanisms import _validate
+from accountants import validate
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
 
 
@@ -11,7 +11,7 @@ def plan_rounds(
 ) -> Transcript:
     """Synchronous rounds in which every client sends one message."""
     releases: list[Release] = []
-    for number in range(_validate.count("rounds", rounds)):
+    for number in range(validate.count("rounds", rounds)):
         releases.extend(
             Release(value=None, sender=own.client, round=number + 1, group=number, source=own)
             for own in contributions

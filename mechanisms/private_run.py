@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from mechanisms._validate import FloatArray
+from accountants.arrays import FloatArray
 from mechanisms.budget import Budget, BudgetedSchedule
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
 from pvi import (

@@ -81,8 +81,7 @@ from dataclasses import replace
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import Bounds, FourierAccountant, IntervalAccountant
-from mechanisms import _validate
+from accountants import Bounds, FourierAccountant, IntervalAccountant, validate
 from mechanisms.dominance import dominates
 from mechanisms.errors import refuse
 from mechanisms.primitives.discrete_gaussian import delta_slack, total_variation
@@ -135,7 +134,7 @@ def epsilon_bounds(transcript: Sequence[Release], scope: Scope, delta: float) ->
       UnsupportedEventError: No proof is known, or the slack of discrete noise is not small
         against δ.
     """
-    delta = _validate.open_unit("delta", delta)
+    delta = validate.open_unit("delta", delta)
     distances = noise_distances(transcript)
     asked: list[tuple[dpa.DpEvent, float]] = []
     worst = Bounds(0.0, 0.0)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from mechanisms import _validate
-from mechanisms._validate import FloatArray
+from accountants import validate
+from accountants.arrays import FloatArray
 from mechanisms.primitives.sampling import AllRecords, Sampling
 
 SERVER = -1
@@ -63,16 +63,16 @@ class Contribution:
     coordinates: int = 1
 
     def __post_init__(self) -> None:
-        _validate.count("client", self.client, minimum=0)
-        _validate.one_of("clips", self.clips, ("record", "part"))
-        _validate.positive("clip_norm", self.clip_norm)
-        _validate.non_negative("noise_std", self.noise_std)
+        validate.count("client", self.client, minimum=0)
+        validate.one_of("clips", self.clips, ("record", "part"))
+        validate.positive("clip_norm", self.clip_norm)
+        validate.non_negative("noise_std", self.noise_std)
         for name in ("steps", "parts", "noise_shares", "coordinates"):
-            _validate.count(name, getattr(self, name))
-        _validate.positive("weight", self.weight)
+            validate.count(name, getattr(self, name))
+        validate.positive("weight", self.weight)
         for multiplier in self.extra_multipliers:
-            _validate.positive("extra_multipliers", multiplier)
-        _validate.one_of("assignment", self.assignment, ("identity", "position"))
+            validate.positive("extra_multipliers", multiplier)
+        validate.one_of("assignment", self.assignment, ("identity", "position"))
         if self.clips == "part" and (self.steps != 1 or self.sampling != AllRecords()):
             raise ValueError("`steps` and `sampling` must be left alone where parts are clipped.")
         if self.clips == "record" and self.summed:
@@ -96,7 +96,7 @@ class ServerNoise:
     coordinates: int = 1
 
     def __post_init__(self) -> None:
-        _validate.non_negative("noise_std", self.noise_std)
+        validate.non_negative("noise_std", self.noise_std)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from dp_accounting import NeighboringRelation
 
-from mechanisms import _validate
+from accountants import validate
 
 Unit: TypeAlias = Literal["record", "client"]
 UNITS: tuple[Unit, ...] = ("record", "client")
@@ -26,8 +26,8 @@ class View:
     colluders: int = 0
 
     def __post_init__(self) -> None:
-        _validate.one_of("kind", self.kind, ("messages", "aggregate", "colluding"))
-        _validate.count("colluders", self.colluders, minimum=1 if self.kind == "colluding" else 0)
+        validate.one_of("kind", self.kind, ("messages", "aggregate", "colluding"))
+        validate.count("colluders", self.colluders, minimum=1 if self.kind == "colluding" else 0)
         if self.kind != "colluding" and self.colluders:
             raise ValueError(f"`colluders` must be 0 for the {self.kind} view.")
 
@@ -45,7 +45,7 @@ def colluding(clients: int) -> View:
     >>> str(colluding(2))
     'colluding(2)'
     """
-    return View("colluding", _validate.count("clients", clients))
+    return View("colluding", validate.count("clients", clients))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +68,8 @@ class Scope:
     view: View = MESSAGES
 
     def __post_init__(self) -> None:
-        _validate.relation("relation", self.relation)
-        _validate.one_of("unit", self.unit, UNITS)
+        validate.relation("relation", self.relation)
+        validate.one_of("unit", self.unit, UNITS)
         if not isinstance(self.view, View):
             raise TypeError(
                 f"`view` must be MESSAGES, AGGREGATE or colluding(k), got {self.view!r}."

@@ -56,9 +56,9 @@ from pvi.solvers.rules import SGD, Adagrad, Adam, Rule, State
 from pvi.solvers.stacked import StackedSolver
 from pvi.strategies.strategy import (
     AlterPart,
-    LocalAveraging,
+    AveragedShards,
     Strategy,
-    VirtualClients,
+    VirtualShards,
     WholeShard,
     Wish,
 )
@@ -75,6 +75,7 @@ __all__ = [
     "AlterWeights",
     "Alteration",
     "Asynchronous",
+    "AveragedShards",
     "AveragingResult",
     "Batch",
     "Callback",
@@ -92,7 +93,6 @@ __all__ = [
     "History",
     "ImproperGaussianError",
     "LinearRegression",
-    "LocalAveraging",
     "LocalResult",
     "LocalSolver",
     "LogisticRegression",
@@ -120,7 +120,7 @@ __all__ = [
     "Strategy",
     "Synchronous",
     "Update",
-    "VirtualClients",
+    "VirtualShards",
     "WholeShard",
     "Wish",
     "Withdrawal",

@@ -19,12 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountants import validate
+from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
-
-FloatArray = NDArray[np.float64]
 
 _NODES = 192
 # The profile is followed down to here; beyond, δ is bounded by 0 from below.

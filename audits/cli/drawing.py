@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountants import epsilon_curve
-from audits.cli.options import Sampling, check_writable
+from audits.cli.options import SampledSteps, check_writable
 from audits.verdict import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_epsilon(file: Path, noise: float, steps: int, delta: float, sampling: Sampling) -> None:
+def draw_epsilon(
+    file: Path, noise: float, steps: int, delta: float, sampling: SampledSteps
+) -> None:
     """ε over the steps up to `steps`, both ends of the interval."""
     figure = _figure((6.4, 4.0))
     axes = figure.subplots()

@@ -19,7 +19,7 @@ from accountants import (
     shuffled_epsilon_bounds,
 )
 from audits.cli import Commands, drawing, options
-from audits.cli.options import Sampling
+from audits.cli.options import SampledSteps
 from audits.wording import RELATIONS, down, finite, interval, up
 
 _EXAMPLES = """\
@@ -74,7 +74,7 @@ def _run(given: argparse.Namespace) -> int:
     return 0
 
 
-def account(noise: float, steps: int, delta: float, sampling: Sampling) -> dict[str, Any]:
+def account(noise: float, steps: int, delta: float, sampling: SampledSteps) -> dict[str, Any]:
     """The answer as plain data."""
     if sampling.kind == "shuffled":
         bounds = _shuffled(noise, steps, delta, sampling)
@@ -135,11 +135,11 @@ def _rows(table: CrossCheck) -> list[dict[str, Any]]:
     ]
 
 
-def _epochs(steps: int, sampling: Sampling) -> int:
+def _epochs(steps: int, sampling: SampledSteps) -> int:
     return math.ceil(steps / sampling.batches)
 
 
-def _shuffled(noise: float, steps: int, delta: float, sampling: Sampling) -> Bounds:
+def _shuffled(noise: float, steps: int, delta: float, sampling: SampledSteps) -> Bounds:
     if not sampling.divides:
         raise ValueError(
             "`--sampling-rate` must be one over a whole number of batches for --sampling shuffled, "
@@ -161,8 +161,8 @@ def _shuffled(noise: float, steps: int, delta: float, sampling: Sampling) -> Bou
 
 
 def _alternatives(
-    noise: float, steps: int, delta: float, sampling: Sampling
-) -> list[tuple[Sampling, Bounds]]:
+    noise: float, steps: int, delta: float, sampling: SampledSteps
+) -> list[tuple[SampledSteps, Bounds]]:
     """The same numbers under other readings, where these are accounted for."""
     add_or_remove, replace_one, zero_out = NeighboringRelation
     readings = [("none", add_or_remove), ("none", replace_one)]

@@ -34,7 +34,7 @@ _SAMPLINGS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
+class SampledSteps:
     """How records get into a step, and which data sets are neighbours.
 
     Attributes:
@@ -239,7 +239,7 @@ def read_relation(options: argparse.Namespace) -> NeighboringRelation | None:
     return NeighboringRelation[name]
 
 
-def read_sampling(options: argparse.Namespace) -> Sampling:
+def read_sampling(options: argparse.Namespace) -> SampledSteps:
     """The sampling and its relation."""
     rate = _read_rate(options)
     kind = options.sampling or ("none" if rate is None else "poisson")
@@ -251,7 +251,7 @@ def read_sampling(options: argparse.Namespace) -> Sampling:
             "--data-size), got none."
         )
     relation = read_relation(options) or _SAMPLINGS[kind][1]
-    return Sampling(kind=kind, rate=1.0 if rate is None else rate, relation=relation)
+    return SampledSteps(kind=kind, rate=1.0 if rate is None else rate, relation=relation)
 
 
 def _read_rate(options: argparse.Namespace) -> float | None:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from accountants import gaussian, validate
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.evidence import Evidence
 from audits.testing.guesses import as_scores
 from audits.verdict import Verdict, Word
-
-FloatArray = NDArray[np.float64]
 
 
 def clopper_pearson(

@@ -27,7 +27,7 @@ from accountants import validate
 from audits.claim import Claim
 from audits.evidence import Evidence
 from audits.testing.guesses import as_scores
-from audits.testing.region import Curve
+from audits.testing.region import Region
 from audits.verdict import Verdict, Word
 
 _SMALLEST_LOG_P = math.log(1e-12)
@@ -80,7 +80,7 @@ def point_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
     return min(1.0, beta + 2.0 * m * delta * alpha)
 
 
-def curve_p_value(guesses: Guesses, curve: Curve) -> float:
+def curve_p_value(guesses: Guesses, curve: Region) -> float:
     """The p-value of a trade-off curve (Mahloujifar et al. 2024, Algorithm 3), by bisection."""
     low, high = _SMALLEST_LOG_P, 0.0
     if not _consistent(guesses, curve, math.exp(low)):
@@ -95,7 +95,7 @@ def curve_p_value(guesses: Guesses, curve: Curve) -> float:
     return math.exp(high)
 
 
-def _consistent(guesses: Guesses, curve: Curve, tau: float) -> bool:
+def _consistent(guesses: Guesses, curve: Region, tau: float) -> bool:
     """Whether P(at least `right` right guesses) = τ is possible under the curve."""
     m, made, right = guesses.canaries, guesses.made, guesses.right
     tail, failures = tau * right / m, tau * (made - right) / m
@@ -109,7 +109,7 @@ def _consistent(guesses: Guesses, curve: Curve, tau: float) -> bool:
     return True
 
 
-def _least_error(curve: Curve, power: float) -> float:
+def _least_error(curve: Region, power: float) -> float:
     """f⁻¹(1 − power): the least type I error of a test with this power; f is its own inverse."""
     alpha = max(0.0, 1.0 - power)
     w, v = curve.w, curve.v

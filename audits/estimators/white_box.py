@@ -20,16 +20,14 @@ from collections.abc import Callable
 
 import dp_accounting as dpa
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from accountants import validate
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.evidence import Evidence
 from audits.testing.sequential import log_threshold
 from audits.verdict import Verdict, Word
-
-FloatArray = NDArray[np.float64]
 
 # What noise is off by in practice: √2 (two parties), 2 (sensitivity), small and large factors.
 _RATIOS = np.array([0.95, 0.85, 2**-0.5, 0.5, 0.2, 0.05, 1e-3])

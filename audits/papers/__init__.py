@@ -10,7 +10,7 @@ paper's module; a new module is one word in `entries(...)` below. Nothing is che
 from collections.abc import Collection
 
 from audits.papers.checks import ClaimResult, as_json, run_entries
-from audits.papers.ledger import Check, ClaimEntry, Finding, Verdict, claim, entries, index
+from audits.papers.ledger import Check, ClaimEntry, Finding, Standing, claim, entries, index
 from audits.papers.numbers import Number
 from audits.papers.thesis import accounting as thesis_accounting
 from audits.papers.thesis import central_noise as thesis_central_noise
@@ -73,7 +73,7 @@ __all__ = [
     "ClaimResult",
     "Finding",
     "Number",
-    "Verdict",
+    "Standing",
     "as_json",
     "claim",
     "run_claims",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from audits.papers.ledger import ClaimEntry, Finding, Verdict
+from audits.papers.ledger import ClaimEntry, Finding, Standing
 from audits.papers.numbers import Number
 
 RECORD = "recorded.json"
@@ -45,7 +45,7 @@ def recorded_finding(name: str) -> tuple[Finding, float]:
     if found is None:
         return (
             Finding(
-                verdict=Verdict.NOT_TESTABLE,
+                verdict=Standing.NOT_TESTABLE,
                 figure="none",
                 argument="The check trains a model and has not been run.",
                 condition="slow, and no recorded run",
@@ -54,7 +54,7 @@ def recorded_finding(name: str) -> tuple[Finding, float]:
         )
     return (
         Finding(
-            verdict=Verdict[found["verdict"]],
+            verdict=Standing[found["verdict"]],
             figure=found["figure"],
             argument=found["argument"],
             condition=found["condition"],

@@ -15,7 +15,7 @@ from audits.papers.numbers import Number
 Paper: TypeAlias = Literal["Workshop", "Thesis", "TMLR", "TUM"]
 
 
-class Verdict(Enum):
+class Standing(Enum):
     """What the check says of the statement."""
 
     HOLDS = "holds"
@@ -37,7 +37,7 @@ class Finding:
       numbers: The figure's numbers beside the stated ones, to be drawn or read by a machine.
     """
 
-    verdict: Verdict
+    verdict: Standing
     figure: str
     argument: str
     condition: str = ""
@@ -46,7 +46,7 @@ class Finding:
     def __post_init__(self) -> None:
         if not self.figure or not self.argument:
             raise ValueError("`figure` and `argument` must not be empty.")
-        if bool(self.condition) == (self.verdict is Verdict.HOLDS):
+        if bool(self.condition) == (self.verdict is Standing.HOLDS):
             raise ValueError(
                 "`condition` must be given unless the verdict is HOLDS, got "
                 f"{self.condition!r} for {self.verdict.name}."
@@ -141,7 +141,7 @@ def decide(
 ) -> Finding:
     """HOLDS or REFUTED, for a statement that is meant as it stands."""
     return Finding(
-        verdict=Verdict.HOLDS if holds else Verdict.REFUTED,
+        verdict=Standing.HOLDS if holds else Standing.REFUTED,
         figure=figure,
         argument=argument,
         condition="" if holds else otherwise,
@@ -161,7 +161,7 @@ def decide_if(
     """For a statement that is silent on something: HOLDS_IF when that something decides it."""
     if with_condition and not without:
         return Finding(
-            verdict=Verdict.HOLDS_IF,
+            verdict=Standing.HOLDS_IF,
             figure=figure,
             argument=argument,
             condition=condition,
@@ -189,7 +189,7 @@ def untestable(
 ) -> Finding:
     """NOT_TESTABLE, with the reason."""
     return Finding(
-        verdict=Verdict.NOT_TESTABLE,
+        verdict=Standing.NOT_TESTABLE,
         figure=figure,
         argument=argument,
         condition=reason,

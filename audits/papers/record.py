@@ -5,17 +5,16 @@ python -m audits.papers.record --slow    # all checks
 python -m audits.papers.record ID …      # these only, slow or not; keeps the others
 """
 
-import importlib.metadata
 import json
 import sys
 from pathlib import Path
 
+from accountants import versions
 from audits.papers import CLAIMS, as_json, run_claims
 from audits.papers.checks import RECORD
 from audits.papers.workshop.training import SEED
 
 _KEPT = ("verdict", "figure", "argument", "condition", "numbers", "seconds")
-_PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy")
 
 
 def main(arguments: list[str]) -> None:
@@ -26,13 +25,14 @@ def main(arguments: list[str]) -> None:
     chosen = list(CLAIMS) if everything else arguments
     slow = arguments != []
     wanted = [name for name in chosen if slow or not CLAIMS[name].slow]
-    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
     command = " ".join(["python -m audits.papers.record", *arguments])
     found = {name: old[name] for name in CLAIMS if name in old}
     for row in as_json(run_claims(wanted, include_slow=True))["claims"]:
         record = {key: row[key] for key in _KEPT}
         seed = {"seed": SEED} if row["slow"] else {}
-        found[str(row["id"])] = record | seed | {"versions": versions, "command": command}
+        found[str(row["id"])] = (
+            record | seed | {"versions": versions.installed(), "command": command}
+        )
     content = {
         "what": "Findings of the ledger of claims; all checks are deterministic, given the seed",
         "claims": {name: found[name] for name in CLAIMS if name in found},

@@ -6,8 +6,6 @@ and nothing else.
 """
 
 import concurrent.futures
-import contextlib
-import importlib.metadata
 import json
 import platform
 import sys
@@ -17,11 +15,10 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from accountants import versions
 from audits.papers.study import Job, Result, Results, Study, Table
 
 Settings = TypeVar("Settings")
-
-_PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy", "torch")
 
 
 def run_jobs(
@@ -99,7 +96,7 @@ def run_study(
         "command": f"dp-assay study {study.name} --seeds {count}" + (" --quick" if quick else ""),
         "seeds": list(range(count)),
         "settings": repr(settings),
-        "versions": _versions(),
+        "versions": versions.installed("torch"),
         "python": platform.python_version(),
         "job_cpu_seconds": round(
             sum(entry["seconds"] for entry in _entries(journal, jobs).values())
@@ -138,7 +135,7 @@ def redraw_study(
     lacking = [job for job in jobs if job.key not in record["results"]]
     results = dict(record["results"])
     if lacking:
-        now = _versions()
+        now = versions.installed("torch")
         if any(now.get(name) != version for name, version in record["versions"].items()):
             raise ValueError(f"{file.name} must be of the present versions; run the study again.")
         journal = folder / f"{stem}.journal.jsonl"
@@ -151,15 +148,6 @@ def _version(study: Study[Settings], quick: bool) -> tuple[Settings, str]:
     if quick:
         return study.quick, f"{study.name}-quick"
     return study.settings, study.name
-
-
-def _versions() -> dict[str, str]:
-    """Of the packages that results depend on, as far as they are installed."""
-    found = {}
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
 
 
 def _write(

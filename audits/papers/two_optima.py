@@ -9,10 +9,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
-FloatArray = NDArray[np.float64]
+from accountants.arrays import FloatArray
 
 OUTLIERS = 0.1  # w
 SPREAD = 0.5  # s

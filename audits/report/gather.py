@@ -1,25 +1,23 @@
 """Runs everything that the report shows, in parallel, into plain data."""
 
 import datetime
-import importlib.metadata
 import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from accountants import FourierAccountant, gaussian
+from accountants import FourierAccountant, gaussian, versions
 from audits.claim import Claim
 from audits.report import accounting
 from audits.testing.workers import process_pool
 from audits.wording import finite
 
-_PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy", "prv-accountant", "matplotlib", "torch")
+_MORE_PACKAGES = ("prv-accountant", "matplotlib", "torch")
 _PATH_POINTS = 60
 
 
@@ -108,7 +106,9 @@ def gather(
         seed=seed,
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         seconds=time.perf_counter() - began,
-        versions={"Python": platform.python_version()} | _versions(),
+        versions={"Python": platform.python_version()}
+        | dict.fromkeys(_MORE_PACKAGES, "not installed")
+        | versions.installed(*_MORE_PACKAGES),
         crosschecks=[found[f"cross-check {i}"] for i in chosen],
         curves={name: found[f"curves {name}"] for name in ("over steps", "by sampling", "over δ")},
         specimens=[found[f"specimen: {name}"] for name in names],
@@ -187,14 +187,6 @@ def _run_all(tasks: Sequence[_Task], workers: int) -> dict[str, dict[str, Any]]:
         for future in as_completed(futures):
             keep(futures[future], future.result())
     return found
-
-
-def _versions() -> dict[str, str]:
-    versions = dict.fromkeys(_PACKAGES, "not installed")
-    for name in _PACKAGES:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    return versions
 
 
 def _odd(one: dict[str, Any]) -> bool:

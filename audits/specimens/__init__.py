@@ -11,7 +11,7 @@ from typing import Any
 
 from audits.specimens import flaws
 from audits.specimens.examine import Examination, as_json, epsilon_claimed, examine, run_zoo
-from audits.specimens.lint import Finding, Lint
+from audits.specimens.lint import Lint, LintResult
 from audits.specimens.specimen import CAUGHT, HARMLESS, Expected, Specimen, Witness
 
 __all__ = [
@@ -21,8 +21,8 @@ __all__ = [
     "SPECIMENS",
     "Examination",
     "Expected",
-    "Finding",
     "Lint",
+    "LintResult",
     "Specimen",
     "Witness",
     "as_json",

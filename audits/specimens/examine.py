@@ -10,10 +10,10 @@ import numpy as np
 
 from accountants import FourierAccountant
 from audits.claim import Claim
-from audits.specimens.lint import Finding, Lint
+from audits.specimens.lint import Lint, LintResult
 from audits.specimens.specimen import Specimen
 from audits.testing.auditor import audit
-from audits.testing.draws import Mechanism
+from audits.testing.draws import DrawFunction
 from audits.testing.hunting import hunt
 from audits.verdict import Verdict, Word
 
@@ -71,7 +71,7 @@ def examine(
 
 
 def verdict_on(
-    mechanism: Mechanism,
+    mechanism: DrawFunction,
     specimen: Specimen,
     rng: np.random.Generator,
     confidence: float = 0.99,
@@ -201,7 +201,7 @@ def _lint(lint: Lint) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: LintResult) -> dict[str, Any]:
     return {
         "verdict": finding.word.value,
         "claimed": _finite(finding.claimed),

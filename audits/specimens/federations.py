@@ -12,8 +12,8 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
+from accountants.arrays import FloatArray
 from audits.claim import Claim
-from audits.testing.statistics import FloatArray
 from mechanisms import (
     SERVER,
     CentralNoise,

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from audits.testing.statistics import FloatArray
+from accountants.arrays import FloatArray
 from mechanisms import Budget, DPOptimisation, PrivateRun
 from pvi import (
     SGD,

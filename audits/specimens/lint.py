@@ -8,7 +8,7 @@ from audits.specimens.specimen import Picture
 from audits.verdict import Word
 
 
-class Finding(NamedTuple):
+class LintResult(NamedTuple):
     """What the arithmetic says of a statement: the word, the figures, and them in a sentence."""
 
     word: Word
@@ -35,8 +35,8 @@ class Lint:
     flaw: str
     reference: str
     explanation: str
-    flawed: Callable[[], Finding]
-    repaired: Callable[[], Finding]
+    flawed: Callable[[], LintResult]
+    repaired: Callable[[], LintResult]
     picture: Picture | None = None
 
     def __post_init__(self) -> None:

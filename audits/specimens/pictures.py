@@ -10,7 +10,7 @@ import numpy as np
 
 from audits.plots import ALARM, CLAIM, DATA, tidy
 from audits.specimens.examine import Examination, epsilon_claimed
-from audits.specimens.lint import Finding, Lint
+from audits.specimens.lint import Lint, LintResult
 from audits.testing.sequential import log_threshold
 from audits.verdict import Verdict, Word
 from audits.wording import down, up
@@ -106,7 +106,7 @@ def _epsilon(axes: "Axes", examination: Examination) -> None:
     tidy(axes)
 
 
-def _stated_and_found(axes: "Axes", height: int, finding: Finding) -> None:
+def _stated_and_found(axes: "Axes", height: int, finding: LintResult) -> None:
     colour = ALARM if finding.word is Word.REFUTED else DATA
     values = (finding.claimed, finding.found)
     if not all(map(math.isfinite, values)):

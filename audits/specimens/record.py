@@ -8,7 +8,6 @@ both levels: the path of the larger audit tells when the smaller one would have 
 """
 
 import argparse
-import importlib.metadata
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from accountants import versions
 from audits.specimens import SPECIMENS
 from audits.specimens.examine import run_zoo
 from audits.testing.sequential import log_threshold
@@ -26,7 +26,6 @@ from audits.verdict import Word
 
 RECORD = "recorded.json"
 CONFIDENCE = 0.99
-_PACKAGES = ("dp-assay", "dp-accounting", "numpy", "scipy")
 
 
 def recorded() -> dict[str, Any]:
@@ -81,10 +80,9 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     target = Path(__file__).with_name(RECORD)
     old = json.loads(target.read_text(encoding="utf-8"))["specimens"] if target.exists() else {}
-    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
     names = options.names or list(SPECIMENS)
     for name, found in _outcomes(names, options.seeds, options.workers):
-        old[name] = summary(name, found) | {"versions": versions}
+        old[name] = summary(name, found) | {"versions": versions.installed()}
         content = {
             "what": "Audits of every specimen with the seeds 0, 1, …; flawed ones at confidence "
             "0.99, twins at theirs. A twin's wealth may pass the line of 0.99 in 1% of the seeds "

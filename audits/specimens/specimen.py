@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from accountants import validate
 from audits.claim import Claim
 from audits.pairs import Pair
-from audits.testing.draws import Mechanism
+from audits.testing.draws import DrawFunction
 from audits.testing.statistics import Statistic
 from audits.verdict import Word
 
@@ -99,8 +99,8 @@ class Specimen:
     reference: str
     explanation: str
     claim: Claim
-    flawed: Mechanism
-    repaired: Mechanism
+    flawed: DrawFunction
+    repaired: DrawFunction
     pair: Pair
     statistic: Statistic | None
     expected: Expected

@@ -14,9 +14,10 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 
 from accountants import FourierAccountant, gaussian
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.pairs import Pair
-from audits.testing.statistics import FloatArray, as_matrix
+from audits.testing.statistics import as_matrix
 from mechanisms import clip_rows
 
 ADD_OR_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE

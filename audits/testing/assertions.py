@@ -6,7 +6,7 @@ import numpy as np
 
 from audits.claim import Claim
 from audits.testing.auditor import audit
-from audits.testing.draws import Mechanism
+from audits.testing.draws import DrawFunction
 from audits.testing.hunting import hunt
 from audits.verdict import Verdict, Word
 
@@ -24,7 +24,7 @@ class AuditFailedError(AssertionError):
 
 
 def assert_private(
-    mechanism: Mechanism,
+    mechanism: DrawFunction,
     claim: Claim,
     *,
     pair: Any | None = None,

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountants import validate
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.evidence import Evidence
 from audits.pairs import Pair
 from audits.testing.bets import best_bet
-from audits.testing.draws import DEFAULT_CHUNK, Mechanism, Sampler
+from audits.testing.draws import DEFAULT_CHUNK, DrawFunction, Draws
 from audits.testing.epsilon_sequence import EpsilonSequence
 from audits.testing.guesses import Guess, normal_cells
 from audits.testing.progress import Progress
-from audits.testing.region import Curve
+from audits.testing.region import Region
 from audits.testing.sequential import BettingTest, log_threshold
 from audits.testing.statistics import (
     Itself,
@@ -30,8 +30,6 @@ from audits.testing.statistics import (
 )
 from audits.verdict import Verdict, Word
 
-FloatArray = NDArray[np.float64]
-
 DEFAULT_SAMPLES = 100_000
 _DEFAULT_DELTA = 1e-5
 _PATH_POINTS = 240
@@ -40,7 +38,7 @@ _REFERENCE, _LEAST_REFERENCE = 2.0, 0.1
 
 
 def audit(
-    mechanism: Mechanism,
+    mechanism: DrawFunction,
     pair: Any,
     claim: Claim,
     *,
@@ -87,7 +85,7 @@ def audit(
     if delta is None:
         delta = claim.delta if claim.is_point else _DEFAULT_DELTA
     seed = _seed(rng)
-    sampler = Sampler(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
+    sampler = Draws(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
     run = Run(sampler, claim.curve(), confidence, validate.closed_unit("delta", delta), statistic)
     try:
         run.to_the_end(max_samples, Progress(max_samples, progress))
@@ -99,7 +97,7 @@ def audit(
 
 
 def estimate_epsilon(
-    mechanism: Mechanism,
+    mechanism: DrawFunction,
     pair: Any,
     *,
     delta: float = _DEFAULT_DELTA,
@@ -124,7 +122,7 @@ def estimate_epsilon(
     max_samples = validate.count("max_samples", max_samples)
     neighbours = Pair.of(pair)
     seed = _seed(rng)
-    sampler = Sampler(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
+    sampler = Draws(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
     nothing = Claim(mu=0.0).curve()  # Bets against this keep the guesses going.
     run = Run(sampler, nothing, confidence, validate.closed_unit("delta", delta), statistic)
     run.test.log_threshold = math.inf
@@ -139,8 +137,8 @@ def estimate_epsilon(
 class Run:
     """One audit in progress: a sampler, a statistic that may still be learnt, and the two tests."""
 
-    sampler: Sampler
-    curve: Curve
+    sampler: Draws
+    curve: Region
     confidence: float
     delta: float
     statistic: Statistic | None
@@ -268,7 +266,7 @@ def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
     return Word.NOT_REFUTED, weak.strip()
 
 
-def draws_needed(curve: Curve, confidence: float) -> float:
+def draws_needed(curve: Region, confidence: float) -> float:
     """Draws per side that convict, on average, a Gaussian mechanism with twice the claimed loss."""
     scale = max(_REFERENCE * curve.gaussian_scale(), _LEAST_REFERENCE)
     edges = np.linspace(-0.5 * scale - 5.0, 0.5 * scale + 5.0, 48)

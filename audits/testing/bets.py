@@ -30,12 +30,10 @@ growth, never validity: Z is computed from the λ that are used.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from audits.testing.region import Curve
-
-FloatArray = NDArray[np.float64]
+from accountants.arrays import FloatArray
+from audits.testing.region import Region
 
 _MOST_STEPS = 60
 _CENTRING = 0.1
@@ -59,7 +57,7 @@ class Bet:
     growth: float
 
 
-def best_bet(first: FloatArray, second: FloatArray, curve: Curve, *, gap: float = 0.01) -> Bet:
+def best_bet(first: FloatArray, second: FloatArray, curve: Region, *, gap: float = 0.01) -> Bet:
     """The bet against `curve` that grows fastest if the cells have the probabilities given.
 
     Args:
@@ -79,7 +77,7 @@ def best_bet(first: FloatArray, second: FloatArray, curve: Curve, *, gap: float 
 
 
 def _factors(
-    first: FloatArray, second: FloatArray, curve: Curve, gap: float
+    first: FloatArray, second: FloatArray, curve: Region, gap: float
 ) -> tuple[FloatArray, FloatArray]:
     """2α/Z and 2β/Z per cell, for cells in decreasing order of first/second."""
     best = np.ones(first.size), np.ones(first.size)
@@ -121,7 +119,7 @@ class _Point:
         p0, q0 = self.laws()
         return 2.0 * float(p @ np.log(2.0 * p / p0) + q @ np.log(2.0 * q / q0))
 
-    def step(self, p: FloatArray, q: FloatArray, curve: Curve) -> "_Point | None":
+    def step(self, p: FloatArray, q: FloatArray, curve: Region) -> "_Point | None":
         """One primal-dual Newton step towards the centre, or `None` if there is no progress."""
         w, v = curve.w, curve.v
         (p0, q0), slack, multiplier = self.laws(), self.slack, self.multiplier
@@ -163,7 +161,7 @@ class _Point:
         )
 
 
-def _start(first: FloatArray, second: FloatArray, curve: Curve) -> _Point | None:
+def _start(first: FloatArray, second: FloatArray, curve: Region) -> _Point | None:
     """A point on the way from the guess to a pair of equal laws, which satisfies every claim.
 
     `None` if the guess itself abides by the claim: there is nothing to bet on.
@@ -195,7 +193,7 @@ def _reach(value: FloatArray, change: FloatArray) -> float:
 
 
 def _from_multipliers(
-    multiplier: FloatArray, p0: FloatArray, q0: FloatArray, curve: Curve
+    multiplier: FloatArray, p0: FloatArray, q0: FloatArray, curve: Region
 ) -> tuple[FloatArray, FloatArray]:
     """2α/Z and 2β/Z from λ ≥ 0; this is where validity is made.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from accountants import validate
 
-Mechanism = Callable[[Any, np.random.Generator, int], Any]
+DrawFunction = Callable[[Any, np.random.Generator, int], Any]
 Task = tuple[int, int, int]  # side, chunk number, size
 
 DEFAULT_CHUNK = 2048
@@ -52,7 +52,7 @@ def repeat(function: Callable[[Any, np.random.Generator], Any]) -> Repeated:
 
 
 def draw_chunk(
-    mechanism: Mechanism, data: Any, seed: int, side: int, number: int, size: int
+    mechanism: DrawFunction, data: Any, seed: int, side: int, number: int, size: int
 ) -> Any:
     """The outputs of one chunk; runs on a worker."""
     sequence = np.random.SeedSequence(seed, spawn_key=(side, number))
@@ -63,7 +63,7 @@ def draw_chunk(
 
 
 @dataclass(slots=True)
-class Sampler:
+class Draws:
     """Outputs of a mechanism on both data sets of a pair, block by block.
 
     Args:
@@ -74,7 +74,7 @@ class Sampler:
       chunk_size: The most outputs drawn by one call.
     """
 
-    mechanism: Mechanism
+    mechanism: DrawFunction
     pair: tuple[Any, Any]
     seed: int
     executor: Executor | None = None

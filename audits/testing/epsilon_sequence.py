@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from accountants.arrays import FloatArray
 from audits.testing.guesses import Guess
-
-FloatArray = NDArray[np.float64]
 
 GRID = np.concatenate(
     [np.arange(0.0, 4.0, 0.05), np.arange(4.0, 12.0, 0.2), np.arange(12.0, 40.5, 2.0)]

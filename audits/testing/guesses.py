@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-FloatArray = NDArray[np.float64]
+from accountants.arrays import FloatArray
 
 _TAIL = 5.2
 _SPACING = 0.3

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountants import validate
 from audits.claim import Claim
@@ -22,9 +21,9 @@ from audits.evidence import Evidence
 from audits.pairs import Pair, candidate_pairs
 from audits.testing.auditor import DEFAULT_SAMPLES, audit
 from audits.testing.bets import best_bet
-from audits.testing.draws import DEFAULT_CHUNK, Mechanism, Sampler
+from audits.testing.draws import DEFAULT_CHUNK, DrawFunction, Draws
 from audits.testing.guesses import Guess, histogram_guess, normal_guess
-from audits.testing.region import Curve
+from audits.testing.region import Region
 from audits.testing.statistics import (
     SUMMARIES,
     Coordinate,
@@ -36,8 +35,6 @@ from audits.testing.statistics import (
     scores_of,
 )
 from audits.verdict import Verdict, Word
-
-FloatArray = NDArray[np.float64]
 
 _EXPLORE = 200
 _ROUNDS = ((24, 4), (8, 16))  # keep so many candidates, with so many times the draws
@@ -54,7 +51,7 @@ class Candidate:
 
 
 def hunt(
-    mechanism: Mechanism,
+    mechanism: DrawFunction,
     claim: Claim,
     *,
     rng: np.random.Generator,
@@ -168,8 +165,8 @@ def _distinct(ordered: list[Candidate]) -> list[Candidate]:
 class _Explorer:
     """Draws for exploration: seeds of its own, never used in a test."""
 
-    mechanism: Mechanism
-    curve: Curve
+    mechanism: DrawFunction
+    curve: Region
     statistics: Sequence[Statistic] | None
     seed: int
     tried: int = 0
@@ -213,7 +210,7 @@ class _Explorer:
         self._streams += 1
         sequence = np.random.SeedSequence(self.seed, spawn_key=(self._streams,))
         seed = int(sequence.generate_state(1, np.uint64)[0])
-        return Sampler(self.mechanism, (pair.first, pair.second), seed).draw(draws)
+        return Draws(self.mechanism, (pair.first, pair.second), seed).draw(draws)
 
     def _growth(self, statistic: Statistic, outputs: tuple[Any, Any]) -> float:
         """The growth of a bet chosen on one half, measured on the other; a low estimate."""

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-FloatArray = NDArray[np.float64]
+from accountants.arrays import FloatArray
+
 Profile = Callable[[float], float]
 
 # Smaller δ are not followed by a profile's lines: no audit of a few million draws could see them.
@@ -34,7 +34,7 @@ _ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class Region:
     """Supporting lines of the claimed region: w·P(S) + v·Q(Sᶜ) ≤ 1 for every event S.
 
     Attributes:
@@ -48,7 +48,7 @@ class Curve:
     v: FloatArray
 
     @classmethod
-    def of(cls, epsilons: FloatArray, deltas: FloatArray) -> "Curve":
+    def of(cls, epsilons: FloatArray, deltas: FloatArray) -> "Region":
         """The lines of both directions, in order of their slope."""
         kept = deltas < 1.0
         kept[0] |= not kept.any()
@@ -98,12 +98,12 @@ def _gaussian_mu(epsilon: float, delta: float) -> float:
     return low
 
 
-def from_point(epsilon: float, delta: float) -> Curve:
+def from_point(epsilon: float, delta: float) -> Region:
     """The lines of a single (ε, δ): two, one for each direction."""
-    return Curve.of(np.array([epsilon]), np.array([delta]))
+    return Region.of(np.array([epsilon]), np.array([delta]))
 
 
-def from_profile(profile: Profile, largest_epsilon: float | None = None) -> Curve:
+def from_profile(profile: Profile, largest_epsilon: float | None = None) -> Region:
     """Lines along a profile, from ε = 0 to where δ falls below `DEEPEST_DELTA`."""
     if largest_epsilon is None:
         largest_epsilon = 0.0625
@@ -112,4 +112,4 @@ def from_profile(profile: Profile, largest_epsilon: float | None = None) -> Curv
     largest_epsilon = max(min(largest_epsilon, _LARGEST_EPSILON), 1e-9)
     epsilons = largest_epsilon * np.linspace(0.0, 1.0, _NODES) ** _CROWDING
     deltas = np.array([float(profile(float(epsilon))) for epsilon in epsilons])
-    return Curve.of(epsilons, deltas)
+    return Region.of(epsilons, deltas)

@@ -19,13 +19,11 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accountants.arrays import FloatArray
 from audits.testing.bets import Bet, best_bet
 from audits.testing.guesses import Guess, histogram_guess, normal_guess
-from audits.testing.region import Curve
-
-FloatArray = NDArray[np.float64]
+from audits.testing.region import Region
 
 _LOG_SHARES = np.log([0.97, 0.03])
 _WARM_UP = 6
@@ -68,7 +66,7 @@ class BettingTest:
       past: The scores of both sides that the next bets are chosen from.
     """
 
-    curve: Curve
+    curve: Region
     log_threshold: float
     samples: int = 0
     log_wealth: float = 0.0

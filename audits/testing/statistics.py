@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accountants.arrays import FloatArray
 from audits.testing.guesses import as_scores
-
-FloatArray = NDArray[np.float64]
 
 
 class Statistic(Protocol):

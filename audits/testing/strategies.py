@@ -18,9 +18,9 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from accountants.arrays import FloatArray
+
 _Relation = NeighboringRelation
 
 

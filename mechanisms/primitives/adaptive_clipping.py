@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanisms import _validate
-from mechanisms._validate import FloatArray
+from accountants import validate
+from accountants.arrays import FloatArray
 from mechanisms.primitives.clipping import clip_rows
 from mechanisms.primitives.noise import NoiseSource
 
@@ -47,9 +47,9 @@ class AdaptiveClip:
 
     def __post_init__(self) -> None:
         for name in ("initial_norm", "batch_size", "count_std", "learning_rate", "lowest"):
-            _validate.positive(name, getattr(self, name))
-        _validate.open_unit("target_quantile", self.target_quantile)
-        if not self.lowest <= self.initial_norm <= _validate.positive("highest", self.highest):
+            validate.positive(name, getattr(self, name))
+        validate.open_unit("target_quantile", self.target_quantile)
+        if not self.lowest <= self.initial_norm <= validate.positive("highest", self.highest):
             raise ValueError(
                 f"`initial_norm` must be in [{self.lowest}, {self.highest}], got "
                 f"{self.initial_norm!r}."

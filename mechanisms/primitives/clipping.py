@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms import _validate
-from mechanisms._validate import FloatArray
+from accountants import validate
+from accountants.arrays import FloatArray
 from pvi import Shard
 
 # Rounding can leave a scaled row a few units in the last place outside of the ball; clipped rows
@@ -91,7 +91,7 @@ def _clip_wild_rows(rows: FloatArray, limit: FloatArray) -> Clipped:
 
 
 def _clip_norm(name: str, value: float) -> float:
-    number = _validate.positive(name, value)
+    number = validate.positive(name, value)
     if not _SMALLEST <= number <= _LARGEST:
         raise ValueError(f"`{name}` must be in [{_SMALLEST:g}, {_LARGEST:g}], got {value!r}.")
     return number
@@ -144,7 +144,7 @@ class LayerClip:
                 f"{len(self.sizes)} and {len(self.clip_norms)}."
             )
         for size in self.sizes:
-            _validate.count("sizes", size)
+            validate.count("sizes", size)
         for norm in self.clip_norms:
             _clip_norm("clip_norms", norm)
 

@@ -28,7 +28,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mechanisms import _validate
+from accountants import validate
 
 RandBelow: TypeAlias = Callable[[int], int]
 """Gives a uniform integer in [0, n)."""
@@ -102,9 +102,9 @@ def total_variation(std_in_steps: float, draws: int) -> float:
     >>> total_variation(2.0**32, 1) < 6.6e-21
     True
     """
-    if _validate.real("std_in_steps", std_in_steps) < 1.0:
+    if validate.real("std_in_steps", std_in_steps) < 1.0:
         raise ValueError(f"`std_in_steps` must be at least 1, got {std_in_steps!r}.")
-    draws = _validate.count("draws", draws, minimum=0)
+    draws = validate.count("draws", draws, minimum=0)
     return min(1.0, _TOTAL_VARIATION * draws / std_in_steps**2)
 
 
@@ -114,8 +114,8 @@ def delta_slack(epsilon: float, distance: float) -> float:
     >>> delta_slack(0.0, 1e-9)
     2e-09
     """
-    epsilon = _validate.non_negative("epsilon", epsilon)
-    distance = _validate.closed_unit("distance", distance)
+    epsilon = validate.non_negative("epsilon", epsilon)
+    distance = validate.closed_unit("distance", distance)
     return min(1.0, (1.0 + math.exp(min(epsilon, 700.0))) * distance)
 
 

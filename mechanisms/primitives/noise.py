@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from mechanisms import _validate
-from mechanisms._validate import FloatArray
+from accountants import validate
+from accountants.arrays import FloatArray
 from mechanisms.primitives.discrete_gaussian import sample_array
 
 
@@ -109,7 +109,7 @@ class ReleaseNoise:
     bits: int = 32
 
     def __post_init__(self) -> None:
-        if _validate.count("bits", self.bits) > 44:
+        if validate.count("bits", self.bits) > 44:
             raise ValueError(f"`bits` must be between 1 and 44, got {self.bits!r}.")
 
     @property
@@ -119,7 +119,7 @@ class ReleaseNoise:
 
     def grid(self, std: float) -> float:
         """The spacing, a power of two."""
-        return 2.0 ** (math.frexp(_validate.positive("std", std))[1] - 1 - self.bits)
+        return 2.0 ** (math.frexp(validate.positive("std", std))[1] - 1 - self.bits)
 
     def noisy_sum(
         self, rows: FloatArray, std: float | FloatArray, rng: np.random.Generator

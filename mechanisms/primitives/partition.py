@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms import _validate
+from accountants import validate
 from mechanisms.release import Assignment
 from pvi import Shard
 
@@ -43,7 +43,7 @@ class Partition:
         >>> [part.size for part in Partition.by_position(data, 2).shards]
         [2, 1]
         """
-        if _validate.count("parts", parts) > _shard(shard).size:
+        if validate.count("parts", parts) > _shard(shard).size:
             raise ValueError(f"`parts` must be at most {shard.size}, got {parts!r}.")
         return cls(shards=shard.partition(parts), assignment="position")
 
@@ -58,7 +58,7 @@ class Partition:
           parts: N, a public constant; a part may be empty.
         """
         array = np.asarray(labels)
-        count = _validate.count("parts", parts)
+        count = validate.count("parts", parts)
         if array.shape != (_shard(shard).size,) or not np.issubdtype(array.dtype, np.integer):
             raise ValueError(
                 f"`labels` must be {shard.size} integers, one per record, got shape {array.shape} "

@@ -8,7 +8,7 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from mechanisms import _validate
+from accountants import validate
 from mechanisms.errors import refuse
 from pvi import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
 
@@ -62,7 +62,7 @@ class Poisson:
     sampling_rate: float
 
     def __post_init__(self) -> None:
-        _validate.rate("sampling_rate", self.sampling_rate)
+        validate.rate("sampling_rate", self.sampling_rate)
 
     def sampler(self) -> Sampler:
         """The engine's Poisson sampler."""
@@ -181,8 +181,8 @@ class _EpochSampler:
 
 
 def _check_batch(batch_size: int, size: int) -> None:
-    _validate.count("size", size)
-    if _validate.count("batch_size", batch_size) > size:
+    validate.count("size", size)
+    if validate.count("batch_size", batch_size) > size:
         raise ValueError(f"`batch_size` must be at most size={size}, got {batch_size!r}.")
 
 

@@ -101,7 +101,7 @@ def _keep_part(change: MeanFieldGaussian, part: int, context: Context) -> MeanFi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalAveraging:
+class AveragedShards:
     """N optimisations on shards with likelihoods to the power N, averaged (TMLR Algorithm 2).
 
     Attributes:
@@ -167,7 +167,7 @@ class LocalAveraging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VirtualClients:
+class VirtualShards:
     """N virtual clients, each with its own factor, updated in parallel (TMLR Algorithm 3).
 
     Attributes:
@@ -266,7 +266,7 @@ def _merge(states: Iterable[State]) -> State:
 
 
 def _altered(
-    strategy: LocalAveraging | VirtualClients, changes: MeanFieldGaussian, context: Context
+    strategy: AveragedShards | VirtualShards, changes: MeanFieldGaussian, context: Context
 ) -> MeanFieldGaussian:
     if strategy.alter_parts is not None:
         return strategy.alter_parts(changes, context)

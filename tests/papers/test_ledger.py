@@ -23,7 +23,7 @@ from audits.papers import (
     ClaimEntry,
     Finding,
     Number,
-    Verdict,
+    Standing,
     as_json,
     costs,
     run_claims,
@@ -87,7 +87,7 @@ def test_every_entry_is_complete(results, name):
     assert entry.doc.endswith((".", "?"))
     assert finding.figure
     assert finding.argument.endswith(".")
-    assert bool(finding.condition) == (finding.verdict is not Verdict.HOLDS)
+    assert bool(finding.condition) == (finding.verdict is not Standing.HOLDS)
 
 
 def test_ids_are_unique():
@@ -125,12 +125,12 @@ def test_an_incomplete_entry_is_refused():
 
 def test_an_incomplete_finding_is_refused():
     with pytest.raises(ValueError, match="`figure` and `argument`"):
-        Finding(verdict=Verdict.HOLDS, figure="", argument="a")
-    for verdict in (Verdict.HOLDS_IF, Verdict.REFUTED, Verdict.NOT_TESTABLE):
+        Finding(verdict=Standing.HOLDS, figure="", argument="a")
+    for verdict in (Standing.HOLDS_IF, Standing.REFUTED, Standing.NOT_TESTABLE):
         with pytest.raises(ValueError, match="`condition` must be given"):
             Finding(verdict=verdict, figure="1", argument="a")
     with pytest.raises(ValueError, match="`condition` must be given unless"):
-        Finding(verdict=Verdict.HOLDS, figure="1", argument="a", condition="b")
+        Finding(verdict=Standing.HOLDS, figure="1", argument="a", condition="b")
 
 
 # --- the words follow from truth values
@@ -138,18 +138,18 @@ def test_an_incomplete_finding_is_refused():
 
 def test_the_words():
     rest = {"figure": "1", "argument": "a"}
-    assert decide(True, **rest).verdict is Verdict.HOLDS
-    assert decide(False, **rest).verdict is Verdict.REFUTED
+    assert decide(True, **rest).verdict is Standing.HOLDS
+    assert decide(False, **rest).verdict is Standing.REFUTED
     words = {
         (w, o): decide_if(condition="c", with_condition=w, without=o, **rest).verdict
         for w in (True, False)
         for o in (True, False)
     }
     assert words == {
-        (True, True): Verdict.HOLDS,
-        (True, False): Verdict.HOLDS_IF,
-        (False, True): Verdict.REFUTED,
-        (False, False): Verdict.REFUTED,
+        (True, True): Standing.HOLDS,
+        (True, False): Standing.HOLDS_IF,
+        (False, True): Standing.REFUTED,
+        (False, False): Standing.REFUTED,
     }
     for as_stated, under, condition in (
         (False, True, "r"),
@@ -158,14 +158,14 @@ def test_the_words():
     ):
         found = decide_against(stated=as_stated, reading="r", under_reading=under, **rest)
         assert found.condition == condition
-        assert (found.verdict is Verdict.HOLDS) == as_stated
-    assert untestable(reason="r", argument="a").verdict is Verdict.NOT_TESTABLE
+        assert (found.verdict is Standing.HOLDS) == as_stated
+    assert untestable(reason="r", argument="a").verdict is Standing.NOT_TESTABLE
 
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_no_check_writes_its_verdict_down(name):
     source = inspect.getsource(CLAIMS[name].check)
-    assert "Verdict" not in source
+    assert "Standing" not in source
     literal = r"(stated|under_reading|with_condition|without)=(True|False)|decide\(\s*(True|False)"
     assert not re.search(literal, source)
 
@@ -182,7 +182,7 @@ def test_fast_checks_find_what_is_recorded(results, name):
 
 
 def test_every_refutation_names_the_reading_that_holds(results):
-    refuted = [r.finding for r in results.values() if r.finding.verdict is Verdict.REFUTED]
+    refuted = [r.finding for r in results.values() if r.finding.verdict is Standing.REFUTED]
     assert len(refuted) >= 15
     assert not [f.condition for f in refuted if f.condition.startswith("no known reading")]
 
@@ -312,16 +312,16 @@ def test_numbers_are_plain_and_come_back_from_json(results, name):
 
 
 def test_every_refutation_contradicts_what_is_stated(results):
-    refuted = [r for r in results.values() if r.finding.verdict is Verdict.REFUTED]
+    refuted = [r for r in results.values() if r.finding.verdict is Standing.REFUTED]
     assert not [r.entry.id for r in refuted if not contradictions(r.finding)]
 
 
 @pytest.mark.parametrize("name", FAST)
 def test_what_holds_contradicts_nothing(results, name):
     finding = results[name].finding
-    if finding.verdict is Verdict.HOLDS:
+    if finding.verdict is Standing.HOLDS:
         assert contradictions(finding) == []
-    if finding.verdict is Verdict.HOLDS_IF and contradictions(finding):
+    if finding.verdict is Standing.HOLDS_IF and contradictions(finding):
         # The condition decides: some row agrees, or the statement was about another adversary.
         assert len(contradictions(finding)) < len(own(finding)) or name in (
             "workshop-stop-rule",
@@ -634,7 +634,7 @@ def test_json_shape(results):
     wanted |= {"check", "numbers"}
     for row in made["claims"]:
         assert wanted <= row.keys()
-        assert row["verdict"] in Verdict.__members__
+        assert row["verdict"] in Standing.__members__
 
 
 def test_some_claims_by_name():

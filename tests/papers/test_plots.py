@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from audits.papers import CLAIMS, ClaimResult, Finding, Verdict
+from audits.papers import CLAIMS, ClaimResult, Finding, Standing
 from audits.papers.checks import recorded_finding
 from audits.papers.numbers import computed, measured, stated
 from audits.papers.plots import plot_finding
@@ -21,7 +21,7 @@ def close():
 
 
 def result_of(*numbers):
-    finding = Finding(verdict=Verdict.HOLDS, figure="1", argument="a.", numbers=numbers)
+    finding = Finding(verdict=Standing.HOLDS, figure="1", argument="a.", numbers=numbers)
     return ClaimResult(entry=CLAIMS["tum-theorem-1"], finding=finding, seconds=0.0)
 
 

@@ -19,11 +19,9 @@ the two is used, and the running minimum away from the highest cell makes it uni
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accountants.arrays import FloatArray
 from accountants.fourier.contour.quadrature import Direction
-
-FloatArray = NDArray[np.float64]
 
 _CELLS = 128
 # The height of |sin x / x| at the top of its second lobe, rounded up, and where that top is.

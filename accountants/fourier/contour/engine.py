@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
 from accountants.fourier import invert
 from accountants.fourier.contour import sum as contour
@@ -24,8 +24,6 @@ from accountants.fourier.contour.quadrature import (
 )
 from accountants.fourier.contour.saddle import Saddle, SaddleSearch, Sampled
 from accountants.fourier.contour.sum import Contour, ContourSum
-
-FloatArray = NDArray[np.float64]
 
 # The relative error of δ that is asked of a contour: never below what the rounding allows.
 _FINEST, _COARSEST = 2e-13, 1e-4

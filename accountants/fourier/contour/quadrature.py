@@ -39,9 +39,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from accountants.arrays import FloatArray
 from accountants.subsampled_gaussian import log_bernoulli_gap
-
-FloatArray = NDArray[np.float64]
 
 UNIT_ROUNDOFF = 2.0**-53
 # A bound of the absolute error of `Line.tilted`'s log M(θ), quadrature and rounding of exponents up

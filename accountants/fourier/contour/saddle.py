@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accountants.arrays import FloatArray
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.quadrature import Direction, Line
-
-FloatArray = NDArray[np.float64]
 
 # The coarse lines serve real tilts up to this multiple of the saddle's.
 HEADROOM = 1.9

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.quadrature import (
@@ -43,7 +44,6 @@ from accountants.fourier.contour.quadrature import (
 )
 from accountants.fourier.contour.saddle import Saddle, Sampled, decay
 
-FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
 _MAX_NODES = 20_000

@@ -48,8 +48,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from accountants.arrays import FloatArray
 from accountants.fourier.grid.discretise import Discretised, sum_at
-from accountants.fourier.grid.laws.law import UNIT, FloatArray
+from accountants.fourier.grid.laws.law import UNIT
 
 ComplexArray = NDArray[np.complex128]
 

@@ -37,15 +37,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accountants.fourier.grid.laws.law import (
-    TAIL_ERROR,
-    UNIT,
-    FloatArray,
-    IntArray,
-    LossLaw,
-    Points,
-    Seam,
-)
+from accountants.arrays import FloatArray, IntArray
+from accountants.fourier.grid.laws.law import TAIL_ERROR, UNIT, LossLaw, Points, Seam
 from accountants.fourier.grid.pieces import gather
 
 # Points of one cell that can add a rounding error to its sum: the others are below it themselves.

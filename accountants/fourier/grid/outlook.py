@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from accountants.arrays import FloatArray, IntArray
 from accountants.fourier.grid.convolve import Window
 from accountants.fourier.grid.discretise import Grid
-from accountants.fourier.grid.laws.law import FloatArray, IntArray, LossLaw
+from accountants.fourier.grid.laws.law import LossLaw
 
 _LADDER = np.geomspace(0.03, 30.0, 28)
 # Where nodes get sparse, see `Outlook.grid`.

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from accountants.fourier.grid.laws.law import FloatArray, IntArray
+from accountants.arrays import FloatArray, IntArray
 
 _WIDEST = 600.0
 

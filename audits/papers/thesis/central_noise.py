@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 from dp_accounting import NeighboringRelation, UnsupportedEventError
 
+from accountants.arrays import FloatArray
 from audits.papers.ledger import Finding, claim, decide, decide_if
 from audits.papers.numbers import computed, measured, stated
 from audits.papers.thesis.data_sets import (
@@ -12,7 +13,6 @@ from audits.papers.thesis.data_sets import (
     PRIOR,
     SHARDS,
     TRIALS,
-    FloatArray,
     client_scope,
     plausible_variance,
     shard,

@@ -2,13 +2,12 @@
 
 import numpy as np
 from dp_accounting import GaussianDpEvent, NeighboringRelation
-from numpy.typing import NDArray
 from scipy import stats
 
+from accountants.arrays import FloatArray
 from mechanisms import Scope, Transcript, View, project
 from pvi import LinearRegression, MeanFieldGaussian, Shard
 
-FloatArray = NDArray[np.float64]
 MODEL = LinearRegression(dimension=1, noise_std=1.0)
 
 

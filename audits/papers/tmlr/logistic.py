@@ -7,9 +7,8 @@ properties of TMLR's Appendix A are not checked with the engine that implements 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from accountants.arrays import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()

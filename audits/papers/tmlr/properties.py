@@ -3,15 +3,14 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
+from accountants.arrays import FloatArray
 from audits.papers import two_optima
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.papers.numbers import computed, stated
 from audits.papers.tmlr import logistic
 
-FloatArray = NDArray[np.float64]
 # Two shards that disagree: slopes 3 and −1.
 FIRST, SECOND = logistic.data(1, 30, 3.0), logistic.data(2, 30, -1.0)
 BOTH = np.concatenate([FIRST, SECOND])

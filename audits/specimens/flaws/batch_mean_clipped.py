@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import (
     GAUSSIAN_TWIN,
@@ -21,7 +22,7 @@ from audits.specimens.sums import (
     present_or_absent,
     shifted,
 )
-from audits.testing.statistics import Coordinate, FloatArray
+from audits.testing.statistics import Coordinate
 from mechanisms import clip_rows
 
 BATCH = 8

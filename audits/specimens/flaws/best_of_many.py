@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from accountants.arrays import FloatArray
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import clipped_sum, gaussian_claim, present_or_absent
-from audits.testing.statistics import Coordinate, FloatArray
+from audits.testing.statistics import Coordinate
 
 RUNS = 20
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.pairs import Pair
 from audits.specimens.federations import (
     FAR,
@@ -23,7 +24,7 @@ from audits.specimens.federations import (
 )
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import shifted
-from audits.testing.statistics import Coordinate, FloatArray
+from audits.testing.statistics import Coordinate
 from mechanisms import ParameterPerturbation, colluding
 
 CLIENTS, COLLUDERS, NOISE_MULTIPLIER = 4, 2, 2.0

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import (
     GAUSSIAN_TWIN,
@@ -20,7 +21,7 @@ from audits.specimens.sums import (
     present_or_absent,
     shifted,
 )
-from audits.testing.statistics import Coordinate, FloatArray
+from audits.testing.statistics import Coordinate
 
 NOMINAL = 8
 

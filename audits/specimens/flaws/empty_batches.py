@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import dp_accounting as dpa
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import normals, poisson_batches, present_or_absent
-from audits.testing.statistics import FloatArray, Summary
+from audits.testing.statistics import Summary
 from mechanisms import clip_rows
 
 RATE, NOISE_MULTIPLIER = 0.5, 2.0

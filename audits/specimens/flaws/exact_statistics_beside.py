@@ -12,11 +12,12 @@ by a released number costs what training costs; the two compose to the claimed e
 import dp_accounting as dpa
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.pairs import Pair
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import REPLACE
-from audits.testing.statistics import Coordinate, FloatArray
+from audits.testing.statistics import Coordinate
 from mechanisms import SERVER, FedAvgPerturbation, Scope, project
 from pvi import SGD, LogisticRegression, Shard
 from pvi.data import fit_scaler

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 import dp_accounting as dpa
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.pairs import Pair
 from audits.specimens.gradient_steps import RULE, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import REPLACE, amounts_to
-from audits.testing.statistics import Coordinate, FloatArray
+from audits.testing.statistics import Coordinate
 from mechanisms import DPOptimisation, FixedSize, Poisson, Sampling
 
 RECORDS, BATCH, NOISE_MULTIPLIER = 8, 2, 0.5

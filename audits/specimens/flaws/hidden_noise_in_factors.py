@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.pairs import Pair
 from audits.specimens.federations import (
     FAR,
@@ -39,7 +40,6 @@ from audits.specimens.federations import (
 )
 from audits.specimens.specimen import CAUGHT, HARMLESS, Expected, Specimen
 from audits.specimens.sums import Weighted
-from audits.testing.statistics import FloatArray
 from mechanisms import AGGREGATE, NoiseSplitting, ParameterPerturbation
 
 REFERENCE = (

@@ -14,46 +14,46 @@ import math
 import dp_accounting as dpa
 
 from accountants import FourierAccountant, calibrate_noise, gaussian
-from audits.specimens.lint import Finding, Lint
+from audits.specimens.lint import Lint, LintResult
 from audits.verdict import Word
 from mechanisms import DPOptimisation, Scope, project
 from pvi import SGD
 
 
-def _finding(claimed: float, lower: float, upper: float, what: str) -> Finding:
+def _finding(claimed: float, lower: float, upper: float, what: str) -> LintResult:
     """Refuted if a certified lower bound exceeds the claim, and open if only the upper one does."""
     if lower > claimed:
-        return Finding(
+        return LintResult(
             Word.REFUTED, claimed, lower, f"{what}: {claimed:.6g} claimed, at least {lower:.6g}."
         )
     word = Word.NOT_REFUTED if upper <= claimed * (1 + 1e-9) else Word.INCONCLUSIVE
-    return Finding(word, claimed, upper, f"{what}: {claimed:.6g} claimed, at most {upper:.6g}.")
+    return LintResult(word, claimed, upper, f"{what}: {claimed:.6g} claimed, at most {upper:.6g}.")
 
 
-def _gaussian(noise_multiplier: float, epsilon: float, delta: float) -> Finding:
+def _gaussian(noise_multiplier: float, epsilon: float, delta: float) -> LintResult:
     found = gaussian.epsilon_bounds(1.0 / noise_multiplier, delta)
     return _finding(epsilon, found.lower, found.upper, f"ε of σ = {noise_multiplier:.4g}")
 
 
-def classical_beyond_one() -> Finding:
+def classical_beyond_one() -> LintResult:
     """The textbook's σ for ε = 12, δ = 1e-5 against the exact curve."""
     epsilon, delta = 12.0, 1e-5
     return _gaussian(math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon, epsilon, delta)
 
 
-def exact_beyond_one() -> Finding:
+def exact_beyond_one() -> LintResult:
     """The exact calibration for the same (ε, δ)."""
     sigma = calibrate_noise(target_epsilon=12.0, delta=1e-5, sampling_rate=1.0, steps=1)
     return _gaussian(sigma, 12.0, 1e-5)
 
 
-def _delta_for(records: int, delta: float) -> Finding:
+def _delta_for(records: int, delta: float) -> LintResult:
     """Publishing a random record has δ = 1/n at ε = 0: a δ that allows it protects nobody.
 
     The figures are the records that may be published in full, fewer than one, and n·δ.
     """
     published = records * delta
-    return Finding(
+    return LintResult(
         Word.REFUTED if published >= 1.0 else Word.NOT_REFUTED,
         1.0,
         published,
@@ -61,12 +61,12 @@ def _delta_for(records: int, delta: float) -> Finding:
     )
 
 
-def delta_too_large() -> Finding:
+def delta_too_large() -> LintResult:
     """Δ = 0.1 for a data set of 1,000 records (TUM section 7.3)."""
     return _delta_for(1000, 0.1)
 
 
-def delta_small() -> Finding:
+def delta_small() -> LintResult:
     """Δ = 1e-6 for the same."""
     return _delta_for(1000, 1e-6)
 
@@ -74,7 +74,7 @@ def delta_small() -> Finding:
 _ROUNDS, _STEPS, _SIGMA, _DELTA = 10, 20, 5.0, 1e-5
 
 
-def _rounds_and_steps(counted: int) -> Finding:
+def _rounds_and_steps(counted: int) -> LintResult:
     mechanism = DPOptimisation(
         clip_norm=1.0, noise_multiplier=_SIGMA, steps=_STEPS, rule=SGD(learning_rate=0.1)
     )
@@ -85,12 +85,12 @@ def _rounds_and_steps(counted: int) -> Finding:
     return _finding(epsilon, found.lower, found.upper, f"ε of {counted} releases counted")
 
 
-def rounds_counted() -> Finding:
+def rounds_counted() -> LintResult:
     """Ten rounds of twenty steps, counted as ten releases."""
     return _rounds_and_steps(_ROUNDS)
 
 
-def steps_counted() -> Finding:
+def steps_counted() -> LintResult:
     """The same, counted as two hundred."""
     return _rounds_and_steps(_ROUNDS * _STEPS)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import (
     Weighted,
@@ -20,7 +21,6 @@ from audits.specimens.sums import (
     normals,
     present_or_absent,
 )
-from audits.testing.statistics import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

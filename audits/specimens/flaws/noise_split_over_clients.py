@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountants import Bounds
+from accountants.arrays import FloatArray
 from audits.estimators.fixed import clopper_pearson, gaussian_dp
 from audits.pairs import Pair
 from audits.specimens.federations import (
@@ -32,7 +33,7 @@ from audits.specimens.federations import (
 )
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import shifted
-from audits.testing.statistics import Coordinate, FloatArray
+from audits.testing.statistics import Coordinate
 from mechanisms import (
     AGGREGATE,
     MESSAGES,

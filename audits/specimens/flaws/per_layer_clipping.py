@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import GAUSSIAN_TWIN, gaussian_claim, normals, present_or_absent, shifted
-from audits.testing.statistics import FloatArray, Summary
+from audits.testing.statistics import Summary
 from mechanisms import LayerClip
 
 LAYERS = 4

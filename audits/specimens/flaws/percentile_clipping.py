@@ -23,13 +23,14 @@ proves the claim.
 import numpy as np
 from scipy import stats
 
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.pairs import Pair
 from audits.papers.thesis.linreg.batch_percentile import PercentileSum
 from audits.specimens.gradient_steps import RULE, client_run, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import REPLACE
-from audits.testing.statistics import FloatArray, Summary
+from audits.testing.statistics import Summary
 from mechanisms import AdaptiveClip, DPOptimisation, Scope, project
 from pvi import FullBatch
 

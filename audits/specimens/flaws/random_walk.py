@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from accountants.arrays import FloatArray
 from audits.specimens.federations import (
     NOISE_STD,
     ClientTargets,
     sums,
     transcript_of,
 )
-from audits.specimens.lint import Finding, Lint
-from audits.testing.statistics import FloatArray
+from audits.specimens.lint import Lint, LintResult
 from audits.verdict import Word
 from mechanisms import CentralNoise, Memory
 
@@ -59,13 +59,13 @@ def variances(
     return np.asarray(released.cumsum(axis=1).var(axis=0, ddof=1))
 
 
-def _check(memory: Memory) -> Finding:
+def _check(memory: Memory) -> LintResult:
     claimed = NOISE_MULTIPLIER**2
     variance = float(variances(ROUNDS, memory)[-1])
     degrees = REPETITIONS - 1
     lower = variance * degrees / float(stats.chi2.isf(_LEVEL, degrees))
     refuted = lower > claimed
-    return Finding(
+    return LintResult(
         Word.REFUTED if refuted else Word.NOT_REFUTED,
         claimed,
         lower if refuted else variance,
@@ -74,12 +74,12 @@ def _check(memory: Memory) -> Finding:
     )
 
 
-def forgetting() -> Finding:
+def forgetting() -> LintResult:
     """Factors never hear of the noise."""
     return _check("forgets")
 
 
-def resetting() -> Finding:
+def resetting() -> LintResult:
     """Factors are reset from public state after each round."""
     return _check("resets")
 

@@ -16,11 +16,12 @@ Mironov, Talwar and Zhang 2019). `mechanisms.project` proves the claim.
 import numpy as np
 from scipy import stats
 
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.specimens.gradient_steps import RULE, client_run, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import present_or_absent
-from audits.testing.statistics import FloatArray, Summary
+from audits.testing.statistics import Summary
 from mechanisms import DPOptimisation, Poisson, Scope, clip_rows, project
 from pvi import PoissonSampling, StepContext
 

@@ -16,11 +16,12 @@ import dp_accounting as dpa
 import numpy as np
 
 from accountants import shuffled_epsilon_bounds
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.pairs import Pair
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import REPLACE
-from audits.testing.statistics import FloatArray, as_matrix
+from audits.testing.statistics import as_matrix
 
 BATCHES, NOISE_MULTIPLIER = 2, 1.0
 

@@ -10,11 +10,11 @@ point: that curve is the claim.
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.claim import Claim
 from audits.specimens.gradient_steps import RULE, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import Weighted, gaussian_mu_lower, present_or_absent, shifted
-from audits.testing.statistics import FloatArray
 from mechanisms import Budget, DPOptimisation, Scope, epsilon_bounds
 
 EPSILON, DELTA, MOST_UPDATES = 5.0, 1e-5, 4

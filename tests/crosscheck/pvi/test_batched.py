@@ -7,19 +7,19 @@ from pvi import (
     SGD,
     Adagrad,
     Adam,
+    AveragedShards,
     Batch,
     Client,
     ExactSolver,
     Federation,
     GradientSolver,
     LinearRegression,
-    LocalAveraging,
     LogisticRegression,
     MeanFieldGaussian,
     Sequential,
     Shard,
     Synchronous,
-    VirtualClients,
+    VirtualShards,
     WholeShard,
 )
 
@@ -67,7 +67,7 @@ def test_hundred_thousand_exact_synchronous_runs():
     compare(build, make_shards(rng, REPETITIONS), members, Synchronous())
 
 
-@pytest.mark.parametrize("strategy", [LocalAveraging, VirtualClients])
+@pytest.mark.parametrize("strategy", [AveragedShards, VirtualShards])
 def test_partitioned_strategies(strategy):
     rng = np.random.default_rng(2)
     model = LinearRegression(dimension=2, noise_std=1.0)

@@ -9,19 +9,19 @@ from scipy import optimize, stats
 from pvi import (
     Adam,
     Asynchronous,
+    AveragedShards,
     Client,
     ExactSolver,
     Federation,
     GradientSolver,
     LinearRegression,
-    LocalAveraging,
     LocalResult,
     LogisticRegression,
     MeanFieldGaussian,
     Sequential,
     Shard,
     Synchronous,
-    VirtualClients,
+    VirtualShards,
     WholeShard,
     elbo,
     elbo_gradient,
@@ -231,7 +231,7 @@ def test_gradient_solver_ends_at_the_same_fixed_point(logistic_run, average):
 
 def averaged(model, shard, prior, parts, cuts=None):
     pieces = shard.partition(parts) if cuts is None else cut(shard, range(shard.size), cuts)
-    strategy = LocalAveraging(model=model, shards=pieces, solver=ExactSolver())
+    strategy = AveragedShards(model=model, shards=pieces, solver=ExactSolver())
     federation = Federation(
         prior, [Client(0, strategy)], Synchronous(), rng=np.random.default_rng(0)
     )
@@ -269,7 +269,7 @@ def test_parallel_local_averaging_has_the_same_dynamics_for_any_partition(seed, 
     members = [
         Client(
             m,
-            LocalAveraging(model=model, shards=part.partition(parts), solver=ExactSolver()),
+            AveragedShards(model=model, shards=part.partition(parts), solver=ExactSolver()),
             damping=0.3,
         )
         for m, part in enumerate(shard.partition(clients))
@@ -295,7 +295,7 @@ def test_a_fixed_point_of_local_averaging_need_not_be_one_of_global_vi():
     model = LinearRegression(dimension=2, noise_std=0.8)
     prior = MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2))
     shard = linear_data(np.random.default_rng(5), 20, 2, 0.8)
-    strategy = LocalAveraging(model=model, shards=shard.partition(5), solver=ExactSolver())
+    strategy = AveragedShards(model=model, shards=shard.partition(5), solver=ExactSolver())
     federation = Federation(
         prior, [Client(0, strategy, damping=0.5)], Synchronous(), rng=np.random.default_rng(0)
     )
@@ -314,7 +314,7 @@ def test_virtual_clients_are_a_synchronous_run_with_more_clients(seed, first, se
     shards = [linear_data(rng, size, 2, 1.0) for size in (9, 13)]
     pieces = [shard.partition(n) for shard, n in zip(shards, (first, second), strict=True)]
     virtual = [
-        Client(m, VirtualClients(model=model, shards=part, solver=ExactSolver()), damping=0.3)
+        Client(m, VirtualShards(model=model, shards=part, solver=ExactSolver()), damping=0.3)
         for m, part in enumerate(pieces)
     ]
     real = [

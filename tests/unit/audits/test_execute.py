@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from audits import Claim, WorkerLostError, audit, repeat
-from audits.testing.draws import Sampler
+from audits.testing.draws import Draws
 
 CLAIM = Claim(event=dpa.GaussianDpEvent(1.0))
 PAIR = (1.0, 0.0)
@@ -61,7 +61,7 @@ def test_one_and_many_workers_agree():
 
 
 def test_chunks_are_independent_streams():
-    sampler = Sampler(noisy, PAIR, 1, chunk_size=10)
+    sampler = Draws(noisy, PAIR, 1, chunk_size=10)
     first, second = sampler.draw(30)
     third, _ = sampler.draw(10)
     values = np.concatenate([first - 1.0, second, third - 1.0])

@@ -18,7 +18,7 @@ from pvi import (
     MeanFieldGaussian,
     Shard,
     Synchronous,
-    VirtualClients,
+    VirtualShards,
     WholeShard,
 )
 
@@ -36,7 +36,7 @@ def build(schedule=None, bit_generator=np.random.PCG64, virtual=True, clients=3,
         inputs = rng.normal(size=(8, 2))
         shard = Shard(inputs=inputs, targets=np.sign(rng.normal(size=8) + inputs[:, 0]))
         strategy = (
-            VirtualClients(model=MODEL, shards=shard.partition(2), solver=solver)
+            VirtualShards(model=MODEL, shards=shard.partition(2), solver=solver)
             if virtual and m == 0
             else WholeShard(model=MODEL, shard=shard, solver=solver)
         )

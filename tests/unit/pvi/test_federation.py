@@ -12,6 +12,7 @@ from pvi import (
     Adam,
     Alteration,
     Asynchronous,
+    AveragedShards,
     Client,
     ExactSolver,
     Federation,
@@ -19,7 +20,6 @@ from pvi import (
     GradientSolver,
     ImproperGaussianError,
     LinearRegression,
-    LocalAveraging,
     LogisticRegression,
     MeanFieldGaussian,
     PoissonSampling,
@@ -27,7 +27,7 @@ from pvi import (
     Sequential,
     Shard,
     Synchronous,
-    VirtualClients,
+    VirtualShards,
     WholeShard,
 )
 
@@ -317,7 +317,7 @@ def test_alter_hook_gets_the_damped_change():
     np.testing.assert_allclose(client.factor.vector, 0.2 * full, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("strategy", "scale"), [(LocalAveraging, 1 / 3), (VirtualClients, 1.0)])
+@pytest.mark.parametrize(("strategy", "scale"), [(AveragedShards, 1 / 3), (VirtualShards, 1.0)])
 def test_parts_are_altered_before_they_are_combined(strategy, scale):
     one = MeanFieldGaussian(natural_mean=[1.0, 0.0], precision=[1.0, 2.0])
     calls = []

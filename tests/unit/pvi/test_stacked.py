@@ -6,16 +6,16 @@ import pytest
 import mechanisms
 from pvi import (
     Adam,
+    AveragedShards,
     Client,
     Federation,
     GradientSolver,
-    LocalAveraging,
     LogisticRegression,
     MeanFieldGaussian,
     Sequential,
     Shard,
     StackedSolver,
-    VirtualClients,
+    VirtualShards,
 )
 
 MODEL = LogisticRegression(dimension=3)
@@ -40,7 +40,7 @@ def posterior(strategy, solver):
     return federation.run(2).posterior.vector
 
 
-@pytest.mark.parametrize("strategy", [LocalAveraging, VirtualClients])
+@pytest.mark.parametrize("strategy", [AveragedShards, VirtualShards])
 @pytest.mark.parametrize("persistent", [True, False])
 def test_parts_do_not_see_each_other(strategy, persistent):
     solver = GradientSolver(rule=Adam(learning_rate=0.1), steps=6, persistent=persistent)
@@ -49,7 +49,7 @@ def test_parts_do_not_see_each_other(strategy, persistent):
     assert np.abs(together - PRIOR.vector).max() > 0.1
 
 
-@pytest.mark.parametrize("strategy", [LocalAveraging, VirtualClients])
+@pytest.mark.parametrize("strategy", [AveragedShards, VirtualShards])
 def test_what_alters_one_part_is_never_left_out(strategy):
     """A clipping that only knows single parts must act on parts that were solved together."""
     seen = []
@@ -103,7 +103,7 @@ def test_mechanisms_clip_and_perturb_the_same(mechanism, memory):
 
 def test_repetitions_are_not_stacked():
     solver = StackedSolver(GradientSolver(rule=Adam(learning_rate=0.1), steps=1))
-    strategy = LocalAveraging(model=MODEL, shards=parts((4, 4)), solver=solver)
+    strategy = AveragedShards(model=MODEL, shards=parts((4, 4)), solver=solver)
     federation = Federation(
         PRIOR.broadcast_to((3,)),
         [Client(0, strategy)],

@@ -6,16 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw
-from accountants.fourier.grid.laws.law import (
-    RULE_ERROR,
-    UNIT,
-    FloatArray,
-    Points,
-    Seam,
-    Tails,
-    panel_rule,
-)
+from accountants.fourier.grid.laws.law import RULE_ERROR, UNIT, Points, Seam, Tails, panel_rule
 
 
 def _middles(edges: FloatArray) -> FloatArray:

@@ -21,15 +21,8 @@ from enum import Enum
 import numpy as np
 from scipy import special
 
-from accountants.fourier.grid.laws.law import (
-    RULE_ERROR,
-    UNIT,
-    FloatArray,
-    Points,
-    Seam,
-    Tails,
-    panel_rule,
-)
+from accountants.arrays import FloatArray
+from accountants.fourier.grid.laws.law import RULE_ERROR, UNIT, Points, Seam, Tails, panel_rule
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # Standard deviations beyond which a Gaussian tail underflows.

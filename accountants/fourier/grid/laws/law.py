@@ -20,10 +20,8 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from accountants.arrays import FloatArray, IntArray
 
 UNIT = 2.0**-53
 # Covers the weights, the sums and the truncation of the Gauss–Legendre rules (see `panel_rule`).

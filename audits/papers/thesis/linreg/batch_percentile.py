@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from mechanisms import clip_rows
 from pvi import StepContext
-from pvi.validate import FloatArray
 
 _SMALLEST = 1e-100
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from accountants.arrays import FloatArray
 from audits.papers.thesis.linreg.sparse_poisson import SparsePoisson
 from audits.papers.thesis.linreg.variant import OWN_WAY, Variant
 from mechanisms import AdaptiveClip, AllRecords, DPOptimisation, Sampling, clip_rows
 from pvi import SGD, Rule, State
-from pvi.validate import FloatArray
 
 # Far above what a working run has: it only keeps an improper cavity from throwing q to infinity.
 LARGEST_GRADIENT = 10.0

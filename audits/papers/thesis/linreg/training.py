@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from accountants import MomentsAccountant
+from accountants.arrays import FloatArray
 from audits.papers.study import Result
 from audits.papers.thesis.linreg.batch_percentile import PercentileSum
 from audits.papers.thesis.linreg.case import BatchPercentile, Case, FixedNorm
@@ -41,7 +42,6 @@ from pvi import (
     kl_to_full,
 )
 from pvi.data import linear_data
-from pvi.validate import FloatArray
 
 PRIOR = MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2))
 SCOPE = Scope()

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import expit
 
+from accountants.arrays import FloatArray
 from pvi import LogisticRegression, MeanFieldGaussian, Model, Shard
 from pvi.data import Dataset, load_adult, logistic_data
 from pvi.data.splits import Split, holdout, split
-from pvi.validate import FloatArray
 
 Part: TypeAlias = Literal["test", "validation"]
 _PREDICTIVE_SAMPLES = 100  # TMLR Appendix B.

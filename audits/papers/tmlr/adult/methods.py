@@ -15,6 +15,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from scipy import optimize
 
+from accountants.arrays import FloatArray
 from audits.papers.study import Cost
 from audits.papers.tmlr.adult.data import Likelihood
 from mechanisms import (
@@ -43,7 +44,6 @@ from pvi import (
     Synchronous,
     reset_factors,
 )
-from pvi.validate import FloatArray
 
 Kind: TypeAlias = Literal["optimisation", "average", "virtual", "same", "split", "global"]
 Watch: TypeAlias = Callable[[int, MeanFieldGaussian], None]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from accountants import Bounds
+from accountants.arrays import FloatArray
 from audits.papers.study import Cost, Results
 from audits.papers.tmlr.adult.data import Division
 from audits.papers.tmlr.adult.methods import DELTA, METHODS
 from audits.papers.tmlr.adult.runs import Experiment, divisions_of, run_key
-from pvi.validate import FloatArray
 
 METRICS = ("accuracy", "log_likelihood")
 

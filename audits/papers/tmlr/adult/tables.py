@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from accountants import Bounds
+from accountants.arrays import FloatArray
 from audits.papers.comparison import CRITERION, Difference
 from audits.papers.study import NOISY_GRADIENTS, Cost, Results, Row, Table
 from audits.papers.tmlr.adult.methods import DELTA, METHODS
@@ -19,7 +20,6 @@ from audits.papers.tmlr.adult.runs import (
 )
 from audits.papers.tmlr.adult.settings import Settings
 from audits.papers.tmlr.adult.splits import splits_table
-from pvi.validate import FloatArray
 
 ON_PAR = {"accuracy": 1.0, "log_likelihood": 0.02}
 """Differences up to which we call methods on par; the paper does not say what it means by that."""

@@ -11,11 +11,11 @@ from scipy import optimize
 from scipy.special import log_expit, logit
 from scipy.stats import rankdata
 
+from accountants.arrays import FloatArray
 from audits.papers.study import Result
 from mechanisms import FedAvgPerturbation
 from pvi import SGD, Adam, LogisticRegression, Rule, Shard, State, federated_averaging
 from pvi.data import Dataset, credit_data, holdout
-from pvi.validate import FloatArray
 
 Optimiser: TypeAlias = Literal["GD", "Adam"]
 

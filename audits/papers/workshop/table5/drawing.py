@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountants.arrays import FloatArray
 from audits.papers.study import Results
 from audits.papers.workshop.table5.budget import ACCOUNTANTS
 from audits.papers.workshop.table5.settings import PUBLISHED, WorkshopSettings, published_row
 from audits.papers.workshop.table5.summary import runs_of, worst_cost
 from audits.papers.workshop.table5.training import GLOBAL_VARIANTS
-from pvi.validate import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
