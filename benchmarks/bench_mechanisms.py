@@ -27,6 +27,7 @@ from mechanisms import (
     ParameterPerturbation,
     Partition,
     Poisson,
+    Setting,
     VirtualClients,
 )
 from pvi import SGD, ExactSolver, LinearRegression, MeanFieldGaussian, Shard
@@ -59,11 +60,9 @@ def runs(trials: int) -> dict[str, Callable[[], object]]:
     def parameter(mechanism: object, pieces: object) -> Callable[[], object]:
         def run() -> object:
             built = mechanism.build(
-                model=MODEL,
-                data=pieces,
-                solver=ExactSolver(),
-                prior=prior,
-                rng=np.random.default_rng(0),
+                Setting(model=MODEL, prior=prior, solver=ExactSolver()),
+                pieces,
+                np.random.default_rng(0),
             )
             return built.run(ROUNDS)
 
@@ -71,19 +70,18 @@ def runs(trials: int) -> dict[str, Callable[[], object]]:
 
     def local(mechanism: DPOptimisation) -> Callable[[], object]:
         return lambda: mechanism.build(
-            model=MODEL, data=data, prior=prior, rng=np.random.default_rng(0)
+            Setting(model=MODEL, prior=prior), data, np.random.default_rng(0)
         ).run(ROUNDS)
 
     def averaging() -> object:
-        return FedAvgPerturbation(clip_norm=1.0, noise_multiplier=1.0).run(
-            model=MODEL,
-            data=data,
+        mechanism = FedAvgPerturbation(
+            clip_norm=1.0,
+            noise_multiplier=1.0,
             rule=SGD(learning_rate=0.1),
-            rounds=ROUNDS,
             local_steps=STEPS,
-            rng=np.random.default_rng(0),
-            start=np.zeros((trials, 2)),
         )
+        setting = Setting(model=MODEL, prior=prior)
+        return mechanism.build(setting, data, np.random.default_rng(0)).run(ROUNDS)
 
     joint = common | {"trusted_aggregator": True}
     return {

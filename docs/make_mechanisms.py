@@ -6,6 +6,7 @@ A test checks that the committed page is what this script makes.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import dp_accounting as dpa
@@ -19,6 +20,7 @@ from mechanisms import (
     DPOptimisation,
     FedAvgPerturbation,
     FixedSize,
+    Layout,
     LocalAveraging,
     NoiseSplitting,
     ParameterPerturbation,
@@ -75,7 +77,9 @@ NOTES = {
 def transcripts() -> dict[str, Transcript]:
     """The mechanisms of the page, by name."""
     common = {"clip_norm": CLIP, "noise_multiplier": SIGMA}
-    plan = {"clients": CLIENTS, "rounds": ROUNDS}
+    layout = Layout(clients=CLIENTS, sizes=(RECORDS,) * CLIENTS)
+    cut = Layout(clients=CLIENTS, parts=PARTS)
+    by_position = replace(cut, assignment="position")
     found: dict[str, Transcript] = {}
     adaptive = AdaptiveClip(initial_norm=CLIP, batch_size=BATCH, count_std=BATCH / 4)
     for name, clip, sampling in (
@@ -91,31 +95,33 @@ def transcripts() -> dict[str, Transcript]:
             rule=SGD(learning_rate=1.0),
             sampling=sampling,
         )
-        found[name] = mechanism.plan(**plan)
-    found["ParameterPerturbation"] = ParameterPerturbation(**common).plan(**plan)
+        found[name] = mechanism.plan(layout, rounds=ROUNDS)
+    found["ParameterPerturbation"] = ParameterPerturbation(**common).plan(layout, rounds=ROUNDS)
     for kind in (LocalAveraging, VirtualClients):
         name = kind.__name__
-        parts = plan | {"parts": PARTS}
-        found[name] = kind(**common).plan(**parts)
-        found[f"{name}, cut by position"] = kind(**common).plan(**parts, assignment="position")
+        found[name] = kind(**common).plan(cut, rounds=ROUNDS)
+        found[f"{name}, cut by position"] = kind(**common).plan(by_position, rounds=ROUNDS)
         if kind is VirtualClients:
-            found[f"{name}, remembers"] = kind(**common, memory="remembers").plan(**parts)
+            found[f"{name}, remembers"] = kind(**common, memory="remembers").plan(
+                cut, rounds=ROUNDS
+            )
         for memory in ("remembers", "forgets", "resets"):
             joint = kind(**common, trusted_aggregator=True, memory=memory)
-            found[f"{name}, trusted aggregator, {memory}"] = joint.plan(**parts)
+            found[f"{name}, trusted aggregator, {memory}"] = joint.plan(cut, rounds=ROUNDS)
     for memory in ("remembers", "forgets", "resets"):
         central = CentralNoise(**common, memory=memory, reset_every=5)
-        found[f"CentralNoise, {memory}"] = central.plan(**plan)
-    found["NoiseSplitting (flawed)"] = NoiseSplitting(**common).plan(**plan)
-    sizes = [RECORDS] * CLIENTS
+        found[f"CentralNoise, {memory}"] = central.plan(layout, rounds=ROUNDS)
+    found["NoiseSplitting (flawed)"] = NoiseSplitting(**common).plan(layout, rounds=ROUNDS)
     weights = (1.0 / CLIENTS,) * CLIENTS
     for name, own, joint in (
         ("weights n_k/n", None, False),
         ("public weights", weights, False),
         ("public weights, trusted aggregator", weights, True),
     ):
-        averaging = FedAvgPerturbation(**common, weights=own, trusted_aggregator=joint)
-        found[f"FedAvgPerturbation, {name}"] = averaging.plan(sizes=sizes, rounds=ROUNDS)
+        averaging = FedAvgPerturbation(
+            **common, rule=SGD(learning_rate=1.0), weights=own, trusted_aggregator=joint
+        )
+        found[f"FedAvgPerturbation, {name}"] = averaging.plan(layout, rounds=ROUNDS)
     return found
 
 

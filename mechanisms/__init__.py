@@ -1,8 +1,9 @@
 """Mechanisms around the PVI engine, each release with the event that accounts for it.
 
-A mechanism builds a run (`build`, or `run` for federated averaging) whose transcript records every
-message with the facts behind it; `project(transcript, scope)` is the event of what an adversary
-learns, and `plan` gives the transcript of a run before it is made.
+A `Mechanism` builds a run whose transcript records every message with the facts behind it;
+`project(transcript, scope)` is the event of what an adversary learns, and `plan` gives the
+transcript of a run before it is made. An `Experiment` is a mechanism with all that it runs on but
+the data: one value, one file.
 """
 
 from dp_accounting import UnsupportedEventError
@@ -45,6 +46,7 @@ from mechanisms.primitives.sampling import (
 )
 from mechanisms.private_run import PrivateRun
 from mechanisms.projection import epsilon_bounds, project, project_clients
+from mechanisms.protocol import Data, Layout, Mechanism, Run, Setting
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
 from mechanisms.scope import AGGREGATE, MESSAGES, Scope, View, colluding
 from mechanisms.virtual_clients import VirtualClients
@@ -64,12 +66,15 @@ __all__ = [
     "Clipping",
     "Contribution",
     "DPOptimisation",
+    "Data",
     "FedAvgPerturbation",
     "FixedSize",
     "FlatClip",
     "GuardedSolver",
     "LayerClip",
+    "Layout",
     "LocalAveraging",
+    "Mechanism",
     "Memory",
     "NoNoise",
     "NoiseSource",
@@ -81,10 +86,12 @@ __all__ = [
     "QuantileTracker",
     "Release",
     "ReleaseNoise",
+    "Run",
     "Sampling",
     "Scope",
     "Screened",
     "ServerNoise",
+    "Setting",
     "Shuffled",
     "SimulationNoise",
     "Transcript",

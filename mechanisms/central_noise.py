@@ -1,23 +1,14 @@
 """A trusted server adds the noise (Thesis Algorithm 4), with likelihood resets (eq. 3.18)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from mechanisms.budget import Budget
-from mechanisms.part_noise import Memory, PartRule, build_run, check_common
-from mechanisms.plan import plan_rounds
+from mechanisms.part_noise import Memory, PartRule, PartwiseMechanism, check_common
 from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
-from mechanisms.primitives.partition import as_partitions
-from mechanisms.private_run import PrivateRun
-from mechanisms.release import Transcript
-from pvi import LocalSolver, MeanFieldGaussian, Model, Schedule, Shard, Synchronous
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CentralNoise:
+class CentralNoise(PartwiseMechanism):
     """Clients send clipped changes; the server adds α·σC·z to their sum and releases that.
 
     Privacy is against those who see the released sums, colluding clients included, not against the
@@ -62,8 +53,8 @@ class CentralNoise:
             precision_floor=self.precision_floor,
         )
 
-    def rule(self) -> PartRule:
-        """The rule of the shared machinery."""
+    def rule(self, clients: int) -> PartRule:
+        """The rule, the same for any number of clients."""
         clip = as_clipping(self.clip_norm)
         return PartRule(
             kind="whole",
@@ -77,34 +68,3 @@ class CentralNoise:
             precision_floor=self.precision_floor,
             joint=True,
         )
-
-    def build(
-        self,
-        *,
-        model: Model,
-        data: Sequence[Shard],
-        solver: LocalSolver,
-        prior: MeanFieldGaussian,
-        rng: np.random.Generator,
-        schedule: Schedule | None = None,
-        budget: Budget | None = None,
-        keep_values: bool = True,
-    ) -> PrivateRun:
-        """A run of this mechanism; see `PartMechanism.build`."""
-        return build_run(
-            self.rule(),
-            model=model,
-            partitions=as_partitions(data),
-            solver=solver,
-            prior=prior,
-            schedule=Synchronous() if schedule is None else schedule,
-            rng=rng,
-            budget=budget,
-            keep_values=keep_values,
-        )
-
-    def plan(self, *, clients: int, rounds: int, dimension: int = 1) -> Transcript:
-        """The costs of a synchronous run, without values."""
-        rule = self.rule()
-        contributions = [rule.contribution(m, 1, "identity", dimension) for m in range(clients)]
-        return plan_rounds(contributions, rule.server_noise(dimension), rounds)

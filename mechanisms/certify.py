@@ -24,9 +24,9 @@ def certify(transcript: Sequence[Release], scope: Scope, deltas: Sequence[float]
     Raises:
       UnsupportedEventError: As `project`.
 
-    >>> from mechanisms import ParameterPerturbation
-    >>> plan = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).plan(clients=2, rounds=3)
-    >>> certificate = certify(plan, Scope(), [1e-5])
+    >>> from mechanisms import Layout, ParameterPerturbation
+    >>> mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0)
+    >>> certificate = certify(mechanism.plan(Layout(clients=2), rounds=3), Scope(), [1e-5])
     >>> round(certificate.bounds(1e-5).upper, 3)
     3.709
     """

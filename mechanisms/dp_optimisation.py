@@ -1,20 +1,21 @@
 """Clipped and perturbed gradients in every local step (Workshop Algorithm 1, TMLR 3.1)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
 from accountants import validate
 from accountants.arrays import FloatArray
 from mechanisms.budget import Budget
-from mechanisms.plan import plan_rounds
 from mechanisms.primitives.adaptive_clipping import AdaptiveClip, QuantileTracker
 from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
+from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.primitives.sampling import AllRecords, FixedSize, Poisson, Sampling, Shuffled
 from mechanisms.private_run import PrivateRun, Recorder
-from mechanisms.release import Contribution, ServerNoise, Transcript
+from mechanisms.protocol import Data, Layout, Mechanism, Setting
+from mechanisms.release import Contribution, ServerNoise
 from pvi import (
     Alteration,
     AlterUpdate,
@@ -25,17 +26,15 @@ from pvi import (
     MeanFieldGaussian,
     Model,
     Rule,
-    Schedule,
     Shard,
     State,
     StepContext,
-    Synchronous,
     WholeShard,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DPOptimisation:
+class DPOptimisation(Mechanism):
     """DP-SGD (or Adagrad, Adam) on the local free energy; messages are post-processing.
 
     In each local step every sampled record's gradient by mean and log-variance is clipped to C, the
@@ -68,6 +67,8 @@ class DPOptimisation:
     damping: float = 1.0
     noise: NoiseSource = field(default_factory=SimulationNoise)
 
+    takes_solver: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         validate.positive("noise_multiplier", self.noise_multiplier)
         validate.count("steps", self.steps)
@@ -87,7 +88,20 @@ class DPOptimisation:
         """The client's sampling."""
         return self.sampling[client] if isinstance(self.sampling, tuple) else self.sampling
 
-    def contribution(self, client: int, dimension: int = 1) -> Contribution:
+    def contributions(self, layout: Layout) -> tuple[Contribution, ...]:
+        """The facts behind a message of each client."""
+        if isinstance(self.sampling, tuple) and len(self.sampling) != layout.clients:
+            raise ValueError(
+                f"`sampling` must have one entry per client ({layout.clients}), got "
+                f"{len(self.sampling)}."
+            )
+        return tuple(self._contribution(m, layout.dimension) for m in range(layout.clients))
+
+    def server_noise(self, layout: Layout) -> ServerNoise:
+        """None."""
+        return ServerNoise()
+
+    def _contribution(self, client: int, dimension: int) -> Contribution:
         """A client's facts; an adaptive norm moves noise and clipping alike."""
         adaptive = isinstance(self.clip_norm, AdaptiveClip)
         extra: tuple[float, ...] = ()
@@ -110,45 +124,24 @@ class DPOptimisation:
             coordinates=2 * dimension + (1 if adaptive else 0),
         )
 
-    def plan(self, *, clients: int, rounds: int, dimension: int = 1) -> Transcript:
-        """The costs of a synchronous run, without values."""
-        contributions = [self.contribution(m, dimension) for m in range(clients)]
-        return plan_rounds(contributions, ServerNoise(), rounds)
-
     def build(
         self,
-        *,
-        model: Model,
-        data: Sequence[Shard],
-        prior: MeanFieldGaussian,
+        setting: Setting,
+        data: Data,
         rng: np.random.Generator,
-        schedule: Schedule | None = None,
+        *,
         budget: Budget | None = None,
         keep_values: bool = True,
     ) -> PrivateRun:
-        """A run of this mechanism.
-
-        Args:
-          model: The likelihood, any that the engine has.
-          data: One shard per client.
-          prior: p, whose batch axes are independent repetitions.
-          rng: The simulation's generator.
-          schedule: Who updates when; `Synchronous()` if not given.
-          budget: Limits per client.
-          keep_values: Whether the transcript keeps what was sent.
-        """
-        if not data:
-            raise ValueError("`data` must hold the data of at least one client, got none.")
-        if isinstance(self.sampling, tuple) and len(self.sampling) != len(data):
-            raise ValueError(
-                f"`sampling` must have one entry per client ({len(data)}), got "
-                f"{len(self.sampling)}."
-            )
+        """A run; see `Mechanism.build`."""
+        setting.refuse_solver()
+        partitions = as_partitions(data)
+        layout = Layout.of(partitions, setting.model.dimension)
+        contributions = self.contributions(layout)
         recorder = Recorder(keep_values=keep_values)
-        contributions = [self.contribution(m, model.dimension) for m in range(len(data))]
         clients, sums = [], []
-        for m, shard in enumerate(data):
-            scheme = self.scheme(m)
+        for m, partition in enumerate(partitions):
+            shard, scheme = _one_part(m, partition), self.scheme(m)
             if isinstance(scheme, FixedSize | Shuffled) and scheme.size != shard.size:
                 raise ValueError(
                     f"`sampling` must be for client {m}'s {shard.size} records, got {scheme}."
@@ -161,19 +154,32 @@ class DPOptimisation:
                 aggregate=aggregate,
                 persistent=self.persistent,
             )
-            strategy = WholeShard(model=model, shard=shard, solver=_FreshBatches(solver, scheme))
+            strategy = WholeShard(
+                model=setting.variational_model(), shard=shard, solver=_FreshBatches(solver, scheme)
+            )
             alter = _recording(recorder, contributions[m])
             clients.append(Client(m, strategy, damping=self.damping, alter=alter))
         return PrivateRun(
-            prior=prior,
+            prior=setting.prior,
             clients=clients,
-            schedule=Synchronous() if schedule is None else schedule,
+            schedule=setting.schedule,
             rng=rng,
             recorder=recorder,
             budget=budget,
             contributions=contributions,
             hooks=sums,
         )
+
+
+def _one_part(client: int, partition: Partition) -> Shard:
+    if len(partition.shards) != 1:
+        raise ValueError(f"`data` must be one part per client here, got {len(partition.shards)}.")
+    if partition.muted:
+        raise ValueError(
+            f"`data` must not mute client {client}: records are clipped one by one here, which "
+            "says nothing about a whole client."
+        )
+    return partition.shards[0]
 
 
 def _recording(recorder: Recorder, contribution: Contribution) -> AlterUpdate:

@@ -3,54 +3,140 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from accountants import validate
 from accountants.arrays import FloatArray
-from mechanisms.plan import plan_rounds
+from mechanisms.budget import Budget
 from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
+from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.private_run import Recorder
+from mechanisms.protocol import Data, Layout, Mechanism, Setting
 from mechanisms.release import Contribution, ServerNoise, Transcript
-from pvi import Context, PointModel, Rule, Shard, federated_averaging
+from pvi import Callback, Context, FederatedAveraging, Rule, Synchronous
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AveragingRun:
-    """Weights after the last round and after each, and what was released for them."""
+    """Weights of a point estimate, and what was released for them.
 
-    weights: FloatArray
-    history: FloatArray
-    transcript: Transcript
+    Attributes:
+      averaging: The engine's federated averaging.
+    """
+
+    def __init__(
+        self,
+        *,
+        setting: Setting,
+        partitions: Sequence[Partition],
+        mechanism: "FedAvgPerturbation",
+        contributions: Sequence[Contribution],
+        rng: np.random.Generator,
+        keep_values: bool,
+    ) -> None:
+        self._recorder = Recorder(keep_values=keep_values)
+        self._contributions = tuple(contributions)
+        self._muted = frozenset(m for m, own in enumerate(partitions) if own.muted)
+        self._clip = as_clipping(mechanism.clip_norm)
+        self._std = mechanism.share_std(len(partitions))
+        self._noise = mechanism.noise
+        self.averaging = FederatedAveraging(
+            setting.point_model(),
+            [partition.shards[0] for partition in partitions],
+            rule=mechanism.rule,
+            local_steps=mechanism.local_steps,
+            rng=rng,
+            start=setting.prior.mean,
+            regularisation=mechanism.regularisation,
+            persistent=mechanism.persistent,
+            alter=self._alter,
+            weights=mechanism.weights,
+            after_round=self._close,
+        )
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The present weights."""
+        return self.averaging.weights
+
+    @property
+    def history(self) -> FloatArray:
+        """The weights after each round, (rounds, ..., d)."""
+        return self.averaging.history
+
+    @property
+    def transcript(self) -> Transcript:
+        """All releases so far."""
+        return tuple(self._recorder.releases)
+
+    def run(self, rounds: int, *, callbacks: Sequence[Callback] = ()) -> FloatArray:
+        """Makes `rounds` more rounds; the weights after the last.
+
+        Raises:
+          ValueError: Callbacks are told of a posterior, which averaged weights do not have.
+        """
+        if callbacks:
+            raise ValueError("`callbacks` must be empty: federated averaging has no posterior.")
+        try:
+            self.averaging.run(rounds)
+        except BaseException:
+            self._recorder.abandon_group()
+            raise
+        return self.estimate
+
+    def _alter(self, change: FloatArray, context: Context) -> FloatArray:
+        rows = 0.0 * change if context.client in self._muted else self._clip(change).rows
+        sent = self._noise.noisy_sum(rows[..., None, :], self._std, context.rng)
+        self._recorder.message(sent, context.round, self._contributions[context.client])
+        return sent
+
+    def _close(self, total: FloatArray, round_number: int) -> None:
+        self._recorder.close_group(total, round_number, ServerNoise())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FedAvgPerturbation:
+class FedAvgPerturbation(Mechanism):
     """Each client's change of weights is projected to the ball of radius C; noise is added.
 
     One record can move the projected change by 2C; a client that contributes zero moves its own by
     C. TUM counts C for records. The server averages with weights w_k. By default these are n_k/n,
     which makes the numbers of records public (no add or remove); public constants can be given.
+    Training begins at the prior's mean; nothing else of the prior is used, and all clients take
+    part in every round.
 
     Attributes:
       clip_norm: C; or a `LayerClip`.
       noise_multiplier: σ; a client's noise has standard deviation σC, with a trusted aggregator
         σC/√M.
+      rule: SGD or Adam, for the local full-batch steps, which are free.
+      local_steps: E, local steps per round.
       weights: Public averaging weights that add up to 1; None for n_k/n.
       trusted_aggregator: Whether noise is split over the clients.
+      regularisation: Strength of the squared penalty. It is divided by the number of all records,
+        which must then be public.
+      persistent: Whether a client's rule keeps its state between rounds.
       noise: Where noise comes from; the default is for simulation only.
     """
 
     clip_norm: float | Clipping
     noise_multiplier: float
+    rule: Rule
+    local_steps: int = 1
     weights: tuple[float, ...] | None = None
     trusted_aggregator: bool = False
+    regularisation: float = 0.0
+    persistent: bool = False
     noise: NoiseSource = field(default_factory=SimulationNoise)
+
+    takes_solver: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         as_clipping(self.clip_norm)
         validate.positive("noise_multiplier", self.noise_multiplier)
+        validate.count("local_steps", self.local_steps)
+        validate.non_negative("regularisation", self.regularisation)
         if self.weights is not None:
             for weight in self.weights:
                 validate.positive("weights", weight)
@@ -62,105 +148,66 @@ class FedAvgPerturbation:
         shares = validate.count("clients", clients) if self.trusted_aggregator else 1
         return self.noise_multiplier * as_clipping(self.clip_norm).norm / math.sqrt(shares)
 
-    def contributions(
-        self, sizes: Sequence[int], dimension: int = 1, *, regularised: bool = False
-    ) -> list[Contribution]:
-        """Each client's facts.
-
-        Args:
-          sizes: The clients' numbers of records.
-          dimension: The number of weights.
-          regularised: Whether a penalty scaled by the number of all records is used.
-        """
-        if self.weights is not None and len(self.weights) != len(sizes):
-            raise ValueError(
-                f"`weights` must have one entry per client ({len(sizes)}), got {len(self.weights)}."
-            )
-        weights = self.weights or tuple(size / sum(sizes) for size in sizes)
-        std = 0.0 if self.noise.silent else self.share_std(len(sizes))
-        return [
+    def contributions(self, layout: Layout) -> tuple[Contribution, ...]:
+        """The facts behind a message of each client."""
+        std = 0.0 if self.noise.silent else self.share_std(layout.clients)
+        return tuple(
             Contribution(
-                client=k,
+                client=client,
                 clips="part",
                 clip_norm=as_clipping(self.clip_norm).norm,
                 noise_std=std,
                 weight=weight,
-                uses_size=self.weights is None or regularised,
+                uses_size=self.weights is None or self.regularisation > 0.0,
                 grid=self.noise.grid(std) if std else None,
-                coordinates=dimension,
+                coordinates=layout.dimension,
             )
-            for k, weight in enumerate(weights)
-        ]
+            for client, weight in enumerate(self._shares(layout))
+        )
 
-    def plan(self, *, sizes: Sequence[int], rounds: int, dimension: int = 1) -> Transcript:
-        """The costs of a run without regularisation, without values."""
-        return plan_rounds(self.contributions(sizes, dimension), ServerNoise(), rounds)
+    def _shares(self, layout: Layout) -> tuple[float, ...]:
+        if self.weights is None:
+            if layout.sizes is None:
+                raise ValueError("`sizes` must be given where clients are averaged by n_k/n.")
+            return tuple(size / sum(layout.sizes) for size in layout.sizes)
+        if len(self.weights) != layout.clients:
+            raise ValueError(
+                f"`weights` must have one entry per client ({layout.clients}), got "
+                f"{len(self.weights)}."
+            )
+        return self.weights
 
-    def run(
+    def server_noise(self, layout: Layout) -> ServerNoise:
+        """None."""
+        return ServerNoise()
+
+    def build(
         self,
-        *,
-        model: PointModel,
-        data: Sequence[Shard],
-        rule: Rule,
-        rounds: int,
-        local_steps: int,
+        setting: Setting,
+        data: Data,
         rng: np.random.Generator,
-        start: FloatArray | None = None,
-        regularisation: float = 0.0,
-        persistent: bool = False,
+        *,
+        budget: Budget | None = None,
         keep_values: bool = True,
     ) -> AveragingRun:
-        """Trains for `rounds` rounds; `start` (..., d) may have batch axes of repetitions.
-
-        Args:
-          model: A likelihood with per-record scores.
-          data: One shard per client.
-          rule: SGD or Adam.
-          rounds: Rounds of communication.
-          local_steps: Local full-batch steps per round; free.
-          rng: The simulation's generator.
-          start: Initial weights; zeros if not given.
-          regularisation: Strength of the squared penalty. It is divided by the number of all
-            records, which must then be public.
-          persistent: Whether a client's rule keeps its state between rounds.
-          keep_values: Whether the transcript keeps what was sent.
-        """
-        if not data:
-            raise ValueError("`data` must hold the data of at least one client, got none.")
-        recorder = Recorder(keep_values=keep_values)
-        sources = self.contributions(
-            [shard.size for shard in data], model.dimension, regularised=regularisation > 0.0
-        )
-        clip, std = as_clipping(self.clip_norm), self.share_std(len(data))
-        average: list[FloatArray] = []
-
-        def alter(change: FloatArray, context: Context) -> FloatArray:
-            rows = clip(change).rows[..., None, :]
-            sent = self.noise.noisy_sum(rows, std, context.rng)
-            source = sources[context.client]
-            recorder.message(sent, context.round, source)
-            average.append(source.weight * sent)
-            if context.client == len(data) - 1:
-                total = np.sum(average, axis=0)
-                average.clear()
-                recorder.close_group(total, context.round, ServerNoise())
-            return sent
-
-        result = federated_averaging(
-            model,
-            data,
-            rule=rule,
-            rounds=rounds,
-            local_steps=local_steps,
-            rng=rng,
-            start=start,
-            regularisation=regularisation,
-            persistent=persistent,
-            alter=alter,
-            weights=self.weights,
-        )
+        """A run; see `Mechanism.build`. There is no budget and no schedule but the synchronous."""
+        setting.refuse_solver()
+        if budget is not None:
+            raise ValueError("`budget` must be None: averaging has no round without a client.")
+        if setting.schedule != Synchronous():
+            raise ValueError(f"`schedule` must be Synchronous(), got {setting.schedule!r}.")
+        partitions = as_partitions(data)
+        for partition in partitions:
+            if len(partition.shards) != 1:
+                raise ValueError(
+                    f"`data` must be one part per client here, got {len(partition.shards)}."
+                )
+        layout = Layout.of(partitions, setting.model.dimension)
         return AveragingRun(
-            weights=result.weights,
-            history=result.history,
-            transcript=tuple(recorder.releases),
+            setting=setting,
+            partitions=partitions,
+            mechanism=self,
+            contributions=self.contributions(layout),
+            rng=rng,
+            keep_values=keep_values,
         )

@@ -1,21 +1,15 @@
 """The Thesis's flawed Algorithm 3, kept as a specimen."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from mechanisms.budget import Budget
 from mechanisms.parameter_perturbation import ParameterPerturbation
+from mechanisms.part_noise import PartRule, PartwiseMechanism
 from mechanisms.primitives.clipping import Clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
-from mechanisms.private_run import PrivateRun
-from mechanisms.release import Transcript
-from pvi import LocalSolver, MeanFieldGaussian, Model, Schedule, Shard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseSplitting:
+class NoiseSplitting(PartwiseMechanism):
     """**Flawed on purpose.** M clients each add noise σC/√M and keep it in their factors.
 
     The Thesis (Algorithm 3, eq. 3.4–3.6) accounts for each round as one Gaussian of multiplier σ.
@@ -40,9 +34,10 @@ class NoiseSplitting:
     precision_floor: float | None = None
 
     def __post_init__(self) -> None:
-        self._inner()
+        self.rule(1)
 
-    def _inner(self) -> ParameterPerturbation:
+    def rule(self, clients: int) -> PartRule:
+        """The rule of shares that are remembered."""
         return ParameterPerturbation(
             clip_norm=self.clip_norm,
             noise_multiplier=self.noise_multiplier,
@@ -51,32 +46,4 @@ class NoiseSplitting:
             memory="remembers",
             noise=self.noise,
             precision_floor=self.precision_floor,
-        )
-
-    def build(
-        self,
-        *,
-        model: Model,
-        data: Sequence[Shard],
-        solver: LocalSolver,
-        prior: MeanFieldGaussian,
-        rng: np.random.Generator,
-        schedule: Schedule | None = None,
-        budget: Budget | None = None,
-        keep_values: bool = True,
-    ) -> PrivateRun:
-        """A run; see `PartMechanism.build`."""
-        return self._inner().build(
-            model=model,
-            data=data,
-            solver=solver,
-            prior=prior,
-            rng=rng,
-            schedule=schedule,
-            budget=budget,
-            keep_values=keep_values,
-        )
-
-    def plan(self, *, clients: int, rounds: int, dimension: int = 1) -> Transcript:
-        """The costs of a synchronous run, without values."""
-        return self._inner().plan(clients=clients, rounds=rounds, dimension=dimension)
+        ).rule(clients)

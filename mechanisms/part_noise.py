@@ -10,7 +10,7 @@ keeps of the noise is the choice that `Memory` names.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,19 +19,21 @@ from accountants.arrays import FloatArray
 from mechanisms.budget import Budget
 from mechanisms.primitives.clipping import Clipping
 from mechanisms.primitives.noise import NoiseSource
-from mechanisms.primitives.partition import Partition
+from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.private_run import PrivateRun, Recorder
+from mechanisms.protocol import Data, Layout, Mechanism, Setting
 from mechanisms.release import Contribution, ServerNoise
 from pvi import (
     Alteration,
     AveragedShards,
     Client,
     Context,
-    LocalSolver,
+    LocalResult,
     MeanFieldGaussian,
     Model,
-    Schedule,
     ServerContext,
+    Shard,
+    State,
     Strategy,
     VirtualShards,
     WholeShard,
@@ -79,10 +81,11 @@ class PartRule:
     precision_floor: float | None
     joint: bool
 
-    def contribution(
-        self, client: int, parts: int, assignment: str, dimension: int
-    ) -> Contribution:
+    def contribution(self, client: int, layout: Layout) -> Contribution:
         """A client's facts."""
+        parts = layout.parts_of(client)
+        if self.kind == "whole" and parts != 1:
+            raise ValueError(f"`parts` must be 1 for this mechanism, got {parts}.")
         std = 0.0 if self.noise.silent else self.share_std
         remembers = self.memory == "remembers" and std > 0.0
         return Contribution(
@@ -92,16 +95,16 @@ class PartRule:
             noise_std=std,
             parts=parts,
             weight=self.damping / (parts if self.kind == "average" else 1),
-            assignment="identity" if assignment == "identity" else "position",
+            assignment=layout.assignment,
             noise_shares=parts if remembers and self.kind == "virtual" else 1,
             remembers_noise=remembers,
             # Noise that protects its own message and is remembered: sums are answered as messages.
             summed=self.joint or not remembers,
             grid=self.noise.grid(std) if std else None,
-            coordinates=2 * dimension,
+            coordinates=2 * layout.dimension,
         )
 
-    def server_noise(self, dimension: int) -> ServerNoise:
+    def server_noise(self, layout: Layout) -> ServerNoise:
         """The server's facts; its noise is in units of the damped sum."""
         std = 0.0 if self.noise.silent else self.server_std
         spacing = self.noise.grid(std) if std else None
@@ -109,36 +112,62 @@ class PartRule:
             noise_std=self.damping * std,
             told_to_clients=self.memory == "remembers" and std > 0.0,
             grid=None if spacing is None else self.damping * spacing,
-            coordinates=2 * dimension,
+            coordinates=2 * layout.dimension,
         )
 
 
-def build_run(
+class PartwiseMechanism(Mechanism):
+    """A mechanism of this family: all that it adds is its `PartRule`."""
+
+    __slots__ = ()
+    takes_solver: ClassVar[bool] = True
+
+    def rule(self, clients: int) -> PartRule:
+        """The rule for M = `clients` clients."""
+        raise NotImplementedError
+
+    def contributions(self, layout: Layout) -> tuple[Contribution, ...]:
+        """The facts behind a message of each client."""
+        rule = self.rule(layout.clients)
+        return tuple(rule.contribution(m, layout) for m in range(layout.clients))
+
+    def server_noise(self, layout: Layout) -> ServerNoise:
+        """What the server adds to a group's sum."""
+        return self.rule(layout.clients).server_noise(layout)
+
+    def build(
+        self,
+        setting: Setting,
+        data: Data,
+        rng: np.random.Generator,
+        *,
+        budget: Budget | None = None,
+        keep_values: bool = True,
+    ) -> PrivateRun:
+        """A run; see `Mechanism.build`. What the solver does is free: its result is clipped."""
+        partitions = as_partitions(data)
+        layout = Layout.of(partitions, setting.model.dimension)
+        rule = self.rule(layout.clients)
+        recorder = Recorder(keep_values=keep_values)
+        hooks = [_PartHook(rule, own, recorder) for own in self.contributions(layout)]
+        clients = [
+            Client(m, _strategy(rule, setting, partition, hook), alter=hook.alter)
+            for m, (partition, hook) in enumerate(zip(partitions, hooks, strict=True))
+        ]
+        return _private_run(rule, layout, setting, clients, hooks, recorder, rng, budget)
+
+
+def _private_run(
     rule: PartRule,
-    *,
-    model: Model,
-    partitions: Sequence[Partition],
-    solver: LocalSolver,
-    prior: MeanFieldGaussian,
-    schedule: Schedule,
+    layout: Layout,
+    setting: Setting,
+    clients: Sequence[Client],
+    hooks: "Sequence[_PartHook]",
+    recorder: Recorder,
     rng: np.random.Generator,
     budget: Budget | None,
-    keep_values: bool,
 ) -> PrivateRun:
-    """Clients with the rule's hooks, and a server that adds the rule's noise."""
-    recorder = Recorder(keep_values=keep_values)
-    hooks = [
-        _PartHook(
-            rule,
-            rule.contribution(m, len(partition.shards), partition.assignment, model.dimension),
-            recorder,
-        )
-        for m, partition in enumerate(partitions)
-    ]
-    clients = [
-        Client(m, _strategy(rule, model, partition, solver, hook), alter=hook.alter)
-        for m, (partition, hook) in enumerate(zip(partitions, hooks, strict=True))
-    ]
+    """The run of clients with the rule's hooks and a server that adds the rule's noise."""
 
     def sum_rule(total: MeanFieldGaussian, context: ServerContext) -> MeanFieldGaussian:
         rows = np.stack([hooks[client].clean for client in context.clients], axis=-2)
@@ -147,17 +176,17 @@ def build_run(
 
     def after_round(run: PrivateRun, number: int) -> None:
         if rule.memory == "resets" and number % rule.reset_every == 0:
-            _reset(run, rule.kind, [len(partition.shards) for partition in partitions])
+            _reset(run, rule.kind, [layout.parts_of(m) for m in range(layout.clients)])
         elif rule.memory == "remembers" and rule.server_std:
             _share_offset(run)
 
     return PrivateRun(
-        prior=prior,
+        prior=setting.prior,
         clients=clients,
-        schedule=schedule,
+        schedule=setting.schedule,
         rng=rng,
         recorder=recorder,
-        server_noise=rule.server_noise(model.dimension),
+        server_noise=rule.server_noise(layout),
         sum_rule=sum_rule if rule.server_std else None,
         after_round=after_round,
         precision_floor=rule.precision_floor,
@@ -239,18 +268,34 @@ class _PartHook:
         return Alteration(sent, kept=MeanFieldGaussian.from_vector(own.weight * self.clean))
 
 
-def _strategy(
-    rule: PartRule, model: Model, partition: Partition, solver: LocalSolver, hook: _PartHook
-) -> Strategy:
+@dataclass(frozen=True, slots=True)
+class _Unmoved:
+    """The solver of a muted client: whatever its data, no change."""
+
+    def solve(
+        self,
+        model: Model,
+        shard: Shard,
+        *,
+        cavity: MeanFieldGaussian,
+        start: MeanFieldGaussian,
+        state: State,
+        temperature: float,
+        context: Context,
+    ) -> LocalResult:
+        """Gives `start`."""
+        return LocalResult(start, state)
+
+
+def _strategy(rule: PartRule, setting: Setting, partition: Partition, hook: _PartHook) -> Strategy:
+    solver = _Unmoved() if partition.muted else setting.require_solver()
     if rule.kind == "whole":
-        if len(partition.shards) != 1:
-            raise ValueError(
-                f"`data` must be one part per client here, got {len(partition.shards)}."
-            )
-        return WholeShard(model=model, shard=partition.shards[0], solver=solver)
+        return WholeShard(
+            model=setting.variational_model(), shard=partition.shards[0], solver=solver
+        )
     strategy = AveragedShards if rule.kind == "average" else VirtualShards
     return strategy(
-        model=model,
+        model=setting.variational_model(),
         shards=partition.shards,
         solver=solver,
         alter_part=hook.alter_part,

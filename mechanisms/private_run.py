@@ -124,6 +124,11 @@ class PrivateRun:
         return self.federation.posterior
 
     @property
+    def estimate(self) -> FloatArray:
+        """The posterior's mean."""
+        return self.posterior.mean
+
+    @property
     def transcript(self) -> Transcript:
         """All releases so far."""
         return tuple(self.recorder.releases)

@@ -12,6 +12,7 @@ SERVER = -1
 
 Clips: TypeAlias = Literal["record", "part"]
 Assignment: TypeAlias = Literal["identity", "position"]
+ASSIGNMENTS: tuple[Assignment, ...] = ("identity", "position")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class Contribution:
         validate.positive("weight", self.weight)
         for multiplier in self.extra_multipliers:
             validate.positive("extra_multipliers", multiplier)
-        validate.one_of("assignment", self.assignment, ("identity", "position"))
+        validate.one_of("assignment", self.assignment, ASSIGNMENTS)
         if self.clips == "part" and (self.steps != 1 or self.sampling != AllRecords()):
             raise ValueError("`steps` and `sampling` must be left alone where parts are clipped.")
         if self.clips == "record" and self.summed:

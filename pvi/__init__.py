@@ -7,14 +7,14 @@ torch; nothing imported here does.
 """
 
 from pvi.baselines import (
+    AfterAveraging,
     AlterWeights,
-    AveragingResult,
     ClientSampling,
     DataSampling,
     Draw,
+    FederatedAveraging,
     RecordSampling,
     committee,
-    federated_averaging,
     global_vi,
 )
 from pvi.checkpoint import restore, save
@@ -68,6 +68,7 @@ __all__ = [
     "Acknowledgement",
     "Adagrad",
     "Adam",
+    "AfterAveraging",
     "Aggregate",
     "AlterPart",
     "AlterTotal",
@@ -76,7 +77,6 @@ __all__ = [
     "Alteration",
     "Asynchronous",
     "AveragedShards",
-    "AveragingResult",
     "Batch",
     "Callback",
     "Client",
@@ -86,6 +86,7 @@ __all__ = [
     "Draw",
     "ExactModel",
     "ExactSolver",
+    "FederatedAveraging",
     "Federation",
     "FixedSizeSampling",
     "FullBatch",
@@ -127,7 +128,6 @@ __all__ = [
     "committee",
     "elbo",
     "elbo_gradient",
-    "federated_averaging",
     "global_vi",
     "kl_to_full",
     "local_energy",

@@ -17,9 +17,11 @@ from audits.claim import Claim
 from mechanisms import (
     SERVER,
     CentralNoise,
+    Layout,
     NoiseSplitting,
     ParameterPerturbation,
     Scope,
+    Setting,
     Transcript,
     View,
     project,
@@ -52,11 +54,13 @@ def transcript_of(
         Shard(inputs=np.ones((len(targets), 1)), targets=np.array(targets)) for targets in data
     ]
     run = mechanism.build(
-        model=LinearRegression(dimension=1, noise_std=NOISE_STD),
-        data=shards,
-        solver=ExactSolver(),
-        prior=prior,
-        rng=rng,
+        Setting(
+            model=LinearRegression(dimension=1, noise_std=NOISE_STD),
+            prior=prior,
+            solver=ExactSolver(),
+        ),
+        shards,
+        rng,
     )
     run.run(rounds)
     return run.transcript
@@ -91,7 +95,7 @@ def certified_claim(
         allows; less than 1 where the data are bounded to begin with.
     """
     scope = Scope(relation=REPLACE, unit="record", view=view)
-    event = project(mechanism.plan(clients=clients, rounds=rounds), scope)
+    event = project(mechanism.plan(Layout(clients=clients), rounds=rounds), scope)
     if sensitivity != 1.0:
         single, count = event, 1
         if isinstance(event, dpa.SelfComposedDpEvent):

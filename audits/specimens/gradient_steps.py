@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from accountants.arrays import FloatArray
-from mechanisms import Budget, DPOptimisation, PrivateRun
+from mechanisms import Budget, DPOptimisation, PrivateRun, Setting
 from pvi import (
     SGD,
     Aggregate,
@@ -73,10 +73,9 @@ def optimised(
 ) -> PrivateRun:
     """The sound mechanism, n runs at once."""
     return mechanism.build(
-        model=_model(gradients),
-        data=[_shard(gradients)],
-        prior=_prior(gradients, n),
-        rng=rng,
+        Setting(model=_model(gradients), prior=_prior(gradients, n)),
+        [_shard(gradients)],
+        rng,
         budget=budget,
     )
 

@@ -1,7 +1,7 @@
 """A client's data cut into parts, in a way that does not depend on the data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -25,10 +25,22 @@ class Partition:
       assignment: "position": by the record's place among the others, right where the number of
         records is public. "identity": by something that the record carries, such as a hash of a
         public key, whatever the others are.
+      muted: Whether the client contributes zero instead of what its data say, its counts being what
+        they are: the neighbour of a client under REPLACE_SPECIAL.
     """
 
     shards: tuple[Shard, ...]
     assignment: Assignment
+    muted: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of records."""
+        return sum(shard.size for shard in self.shards)
+
+    def mute(self) -> "Partition":
+        """The same client, contributing zero."""
+        return replace(self, muted=True)
 
     @classmethod
     def whole(cls, shard: Shard) -> Self:

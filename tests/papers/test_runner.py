@@ -28,7 +28,7 @@ from audits.papers.studies import (
     run_study,
 )
 from audits.testing.workers import process_pool
-from mechanisms import ParameterPerturbation, Scope
+from mechanisms import Layout, ParameterPerturbation, Scope
 
 CALLS: list[int] = []
 
@@ -191,7 +191,9 @@ def test_unknown_study_lists_the_known() -> None:
 
 
 def test_the_printed_cost_contains_the_certified_interval() -> None:
-    plan = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).plan(clients=2, rounds=3)
+    plan = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).plan(
+        Layout(clients=2), rounds=3
+    )
     cost = Cost.of(plan, Scope(), 1e-5, sampling="all records")
     lower, upper = json.loads(str(cost).split(" at ")[0])
     assert lower <= cost.lower <= cost.upper <= upper

@@ -34,7 +34,7 @@ from audits.papers.thesis.linreg.training import (
     updates_within,
 )
 from audits.papers.thesis.linreg.variant import VARIANTS, Variant
-from mechanisms import DPOptimisation, Scope, epsilon_bounds, project
+from mechanisms import DPOptimisation, Layout, Scope, Setting, epsilon_bounds, project
 from pvi import (
     SGD,
     Context,
@@ -112,7 +112,7 @@ def test_the_private_quantile_counts_both_of_its_releases() -> None:
     case = dataclasses.replace(SUBSAMPLED, clip=PrivateQuantile(60, 5.0))
     mechanism = case.mechanism()
     assert mechanism is not None
-    event: Any = project(mechanism.plan(clients=1, rounds=1, dimension=2), Scope())
+    event: Any = project(mechanism.plan(Layout(clients=1, dimension=2), rounds=1), Scope())
     multipliers = [part.noise_multiplier for part in event.event.event.events]
     assert len(multipliers) == 2
     assert sum(m**-2.0 for m in multipliers) == pytest.approx(case.noise_multiplier**-2.0)
@@ -225,10 +225,9 @@ def test_the_thesiss_descent_without_its_ways_is_the_mechanisms() -> None:
         objective_divisor=ONE_CLIENT.size,
     )
     run = mechanism.build(
-        model=LinearRegression(dimension=2, noise_std=1.5),
-        data=[ONE_CLIENT],
-        prior=START,
-        rng=np.random.default_rng(6),
+        Setting(model=LinearRegression(dimension=2, noise_std=1.5), prior=START),
+        [ONE_CLIENT],
+        np.random.default_rng(6),
     )
     strategy = run.federation.clients[0].strategy
     assert isinstance(strategy, WholeShard)
@@ -294,7 +293,7 @@ def test_other_variants_cost_what_the_mechanism_does() -> None:
         if not variant.realised_batch:
             mechanism = dataclasses.replace(SUBSAMPLED, clients=5, variant=variant).mechanism()
             assert mechanism is not None
-            plan = mechanism.plan(clients=5, rounds=10, dimension=2)
+            plan = mechanism.plan(Layout(clients=5, dimension=2), rounds=10)
             bounds = epsilon_bounds(plan, Scope(), DELTA)
             assert (bounds.lower, bounds.upper) == certified(SUBSAMPLED, 10, DELTA)
 

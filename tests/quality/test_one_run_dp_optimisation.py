@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from audits import Claim, Word, one_run_audit
-from mechanisms import DPOptimisation
+from mechanisms import DPOptimisation, Setting
 from pvi import SGD, LogisticRegression, MeanFieldGaussian, Shard
 
 CANARIES, STEPS, CLAIMED = 6000, 4, 4.0
@@ -26,10 +26,14 @@ def trained_means(included: np.ndarray, rng: np.random.Generator, noise: float) 
     run = DPOptimisation(
         clip_norm=1.0, noise_multiplier=noise, steps=STEPS, rule=SGD(learning_rate=1e-3)
     ).build(
-        model=LogisticRegression(dimension=dimension),
-        data=[Shard(inputs=inputs, targets=targets)],
-        prior=MeanFieldGaussian.from_mean_variance(np.zeros(dimension), np.full(dimension, 0.02)),
-        rng=rng,
+        Setting(
+            model=LogisticRegression(dimension=dimension),
+            prior=MeanFieldGaussian.from_mean_variance(
+                np.zeros(dimension), np.full(dimension, 0.02)
+            ),
+        ),
+        [Shard(inputs=inputs, targets=targets)],
+        rng,
         keep_values=False,
     )
     run.run(1)

@@ -48,7 +48,15 @@ from audits.specimens.flaws import (
 from audits.specimens.pictures import plot_examination, plot_lint
 from audits.specimens.sums import REPLACE
 from audits.testing.statistics import scores_of
-from mechanisms import AGGREGATE, MESSAGES, NoiseSplitting, Scope, UnsupportedEventError, project
+from mechanisms import (
+    AGGREGATE,
+    MESSAGES,
+    Layout,
+    NoiseSplitting,
+    Scope,
+    UnsupportedEventError,
+    project,
+)
 
 SOUND = 1.0 - 1e-8
 
@@ -284,10 +292,12 @@ def test_what_project_says_of_the_flawed_federations():
     """The accounting of our own mechanisms sees what the specimens show."""
     flawed = NoiseSplitting(clip_norm=1.0, noise_multiplier=2.0)
     scope = Scope(relation=REPLACE, unit="record", view=MESSAGES)
-    event = project(flawed.plan(clients=10, rounds=1), scope)
+    event = project(flawed.plan(Layout(clients=10), rounds=1), scope)
     assert event.noise_multiplier == pytest.approx(2.0 / 10**0.5)
     with pytest.raises(UnsupportedEventError):
-        project(flawed.plan(clients=10, rounds=10), dataclasses.replace(scope, view=AGGREGATE))
+        project(
+            flawed.plan(Layout(clients=10), rounds=10), dataclasses.replace(scope, view=AGGREGATE)
+        )
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from audits.papers.thesis.data_sets import (
     variance_interval,
 )
 from audits.wording import event_words
-from mechanisms import AGGREGATE, CentralNoise, NoNoise, Scope, project
+from mechanisms import AGGREGATE, CentralNoise, Layout, NoNoise, Scope, Setting, project
 from pvi import ExactSolver
 
 
@@ -28,11 +28,9 @@ def _walk(memory: Literal["forgets", "resets"], damping: float = 1.0) -> dict[in
     run = CentralNoise(
         clip_norm=1000.0, noise_multiplier=0.02, damping=damping, memory=memory, reset_every=5
     ).build(
-        model=MODEL,
-        data=SHARDS,
-        solver=ExactSolver(),
-        prior=PRIOR.broadcast_to((TRIALS,)),
-        rng=np.random.default_rng(11),
+        Setting(model=MODEL, prior=PRIOR.broadcast_to((TRIALS,)), solver=ExactSolver()),
+        SHARDS,
+        np.random.default_rng(11),
         keep_values=False,
     )
     run.federation.record = False
@@ -113,7 +111,7 @@ def resets_privacy() -> Finding:
     events = [
         project(
             CentralNoise(clip_norm=1.0, noise_multiplier=5.0, memory=memory).plan(
-                clients=10, rounds=20
+                Layout(clients=10), rounds=20
             ),
             client_scope(AGGREGATE),
         )
@@ -134,7 +132,7 @@ def resets_privacy() -> Finding:
 def _add_or_remove_is_answered() -> bool:
     scope = Scope(relation=NeighboringRelation.ADD_OR_REMOVE_ONE, unit="client", view=AGGREGATE)
     plan = CentralNoise(clip_norm=1.0, noise_multiplier=5.0, memory="resets").plan(
-        clients=10, rounds=20
+        Layout(clients=10), rounds=20
     )
     try:
         project(plan, scope)
@@ -185,11 +183,9 @@ def _limit(
     run = CentralNoise(
         clip_norm=clip_norm, noise_multiplier=1.0, noise=NoNoise(), memory=memory
     ).build(
-        model=MODEL,
-        data=[shard([1e-3], [1e3 * mean]) for mean in means],
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+        [shard([1e-3], [1e3 * mean]) for mean in means],
+        np.random.default_rng(0),
     )
     run.run(40)
     return float(run.posterior.natural_mean[0])

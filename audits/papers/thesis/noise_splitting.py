@@ -20,7 +20,15 @@ from audits.papers.thesis.data_sets import (
     variance_interval,
 )
 from audits.wording import down
-from mechanisms import AGGREGATE, MESSAGES, SERVER, NoiseSplitting, ParameterPerturbation
+from mechanisms import (
+    AGGREGATE,
+    MESSAGES,
+    SERVER,
+    Layout,
+    NoiseSplitting,
+    ParameterPerturbation,
+    Setting,
+)
 from pvi import ExactSolver, MeanFieldGaussian
 
 DELTA = 1e-4
@@ -38,9 +46,9 @@ def algorithm_3_cost() -> Finding:
     """The exact ε of one message, σ = 1, δ = 1e-4, against the cost accounted for."""
     claimed = gaussian.epsilon(1.0, DELTA)
     splitting = NoiseSplitting(clip_norm=1.0, noise_multiplier=1.0)
-    seen = {m: multiplier(splitting.plan(clients=m, rounds=1), MESSAGES) for m in CLIENTS}
+    seen = {m: multiplier(splitting.plan(Layout(clients=m), rounds=1), MESSAGES) for m in CLIENTS}
     cost = {m: gaussian.epsilon_bounds(1.0 / sigma, DELTA) for m, sigma in seen.items()}
-    outside = multiplier(splitting.plan(clients=10, rounds=1), AGGREGATE)
+    outside = multiplier(splitting.plan(Layout(clients=10), rounds=1), AGGREGATE)
     return decide(
         all(bounds.lower > claimed for bounds in cost.values()),
         otherwise="messages are seen, and there is more than one client",
@@ -69,9 +77,11 @@ def algorithm_3_cost() -> Finding:
 def fig_3_3() -> Finding:
     """`project` on Algorithm 3's messages, and the moments accountant's curve."""
     splitting = NoiseSplitting(clip_norm=1.0, noise_multiplier=1.0)
-    effective = {m: multiplier(splitting.plan(clients=m, rounds=1), MESSAGES) for m in (2, 5, 10)}
+    effective = {
+        m: multiplier(splitting.plan(Layout(clients=m), rounds=1), MESSAGES) for m in (2, 5, 10)
+    }
     right = all(math.isclose(value, 1.0 / math.sqrt(m)) for m, value in effective.items())
-    sums = multiplier(splitting.plan(clients=10, rounds=1), AGGREGATE)
+    sums = multiplier(splitting.plan(Layout(clients=10), rounds=1), AGGREGATE)
     curve = {m: costs.moments_epsilon(value, 1.0, 1, DELTA) for m, value in effective.items()}
     return decide_if(
         condition="the adversary sees messages; one who sees sums only has σ in the first round",
@@ -97,13 +107,15 @@ def _rounds_identity(clip_norm: float) -> float:
     noise_std = 0.02
     mechanism = NoiseSplitting(clip_norm=clip_norm, noise_multiplier=noise_std / clip_norm)
     run = mechanism.build(
-        model=MODEL,
-        data=SHARDS,
-        solver=ExactSolver(),
-        prior=MeanFieldGaussian(natural_mean=np.zeros(1), precision=np.ones(1)).broadcast_to(
-            (TRIALS,)
+        Setting(
+            model=MODEL,
+            prior=MeanFieldGaussian(natural_mean=np.zeros(1), precision=np.ones(1)).broadcast_to(
+                (TRIALS,)
+            ),
+            solver=ExactSolver(),
         ),
-        rng=np.random.default_rng(3),
+        SHARDS,
+        np.random.default_rng(3),
     )
     run.run(2)
     first, second = (np.asarray(r.value) for r in run.transcript if r.sender == SERVER)
@@ -173,11 +185,9 @@ def eq_3_7() -> Finding:
     deviation, interval, plausible = {}, {}, {}
     for damping in (0.3, 1.0):
         run = NoiseSplitting(clip_norm=1000.0, noise_multiplier=0.02, damping=damping).build(
-            model=MODEL,
-            data=SHARDS,
-            solver=ExactSolver(),
-            prior=PRIOR.broadcast_to((TRIALS,)),
-            rng=np.random.default_rng(5),
+            Setting(model=MODEL, prior=PRIOR.broadcast_to((TRIALS,)), solver=ExactSolver()),
+            SHARDS,
+            np.random.default_rng(5),
         )
         run.run(1)
         samples = run.posterior.vector
@@ -210,13 +220,11 @@ def eq_3_7() -> Finding:
 def eq_3_8() -> Finding:
     """`project` on parameter perturbation with two clients, and the variance of λ."""
     mechanism = ParameterPerturbation(clip_norm=1000.0, noise_multiplier=0.02)
-    effective = multiplier(mechanism.plan(clients=2, rounds=1), MESSAGES)
+    effective = multiplier(mechanism.plan(Layout(clients=2), rounds=1), MESSAGES)
     run = mechanism.build(
-        model=MODEL,
-        data=SHARDS,
-        solver=ExactSolver(),
-        prior=PRIOR.broadcast_to((TRIALS,)),
-        rng=np.random.default_rng(6),
+        Setting(model=MODEL, prior=PRIOR.broadcast_to((TRIALS,)), solver=ExactSolver()),
+        SHARDS,
+        np.random.default_rng(6),
     )
     run.run(1)
     samples = run.posterior.vector

@@ -5,7 +5,7 @@ import numpy as np
 from audits.papers import two_optima
 from audits.papers.ledger import Finding, claim, decide, decide_if
 from audits.papers.numbers import computed, stated
-from mechanisms import LocalAveraging, NoNoise, Partition, VirtualClients
+from mechanisms import LocalAveraging, NoNoise, Partition, Setting, VirtualClients
 from pvi import ExactSolver, LinearRegression, MeanFieldGaussian, Shard
 
 
@@ -26,11 +26,13 @@ def theorem_7() -> Finding:
     worst = 0.0
     for parts in (1, 2, 3, 8, 24):
         run = LocalAveraging(clip_norm=1e6, noise_multiplier=1.0, noise=NoNoise()).build(
-            model=LinearRegression(dimension=1, noise_std=1.5),
-            data=[Partition.by_position(shard, parts) for shard in shards],
-            solver=ExactSolver(),
-            prior=MeanFieldGaussian(natural_mean=np.array([0.3]), precision=np.array([2.0])),
-            rng=np.random.default_rng(0),
+            Setting(
+                model=LinearRegression(dimension=1, noise_std=1.5),
+                prior=MeanFieldGaussian(natural_mean=np.array([0.3]), precision=np.array([2.0])),
+                solver=ExactSolver(),
+            ),
+            [Partition.by_position(shard, parts) for shard in shards],
+            np.random.default_rng(0),
         )
         run.run(1)
         worst = max(worst, float(np.abs(run.posterior.vector / exact - 1.0).max()))
@@ -63,11 +65,13 @@ def virtual_clients_optimum() -> Finding:
 
     def distance(mechanism: type[LocalAveraging] | type[VirtualClients]) -> float:
         run = mechanism(clip_norm=1e6, noise_multiplier=1.0, damping=0.2, noise=NoNoise()).build(
-            model=LinearRegression(dimension=2, noise_std=1.0),
-            data=[Partition.by_position(shard, 4)],
-            solver=ExactSolver(),
-            prior=MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2)),
-            rng=np.random.default_rng(0),
+            Setting(
+                model=LinearRegression(dimension=2, noise_std=1.0),
+                prior=MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2)),
+                solver=ExactSolver(),
+            ),
+            [Partition.by_position(shard, 4)],
+            np.random.default_rng(0),
         )
         run.run(400)
         return float(run.posterior.kl(best))

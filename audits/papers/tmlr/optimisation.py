@@ -10,6 +10,7 @@ from audits.wording import down, event_words, up
 from mechanisms import (
     DPOptimisation,
     FixedSize,
+    Layout,
     LocalAveraging,
     Poisson,
     epsilon_bounds,
@@ -40,7 +41,7 @@ def theorem_3() -> Finding:
     """The events of 20 × 50 and of 1 × 1000 steps, for Poisson sampling."""
     one = costs.poisson_replaced(2.0, 0.05, 1000, DELTA)
     interleaved = epsilon_bounds(
-        _optimisation(Poisson(0.05)).plan(clients=3, rounds=20), record_scope(), DELTA
+        _optimisation(Poisson(0.05)).plan(Layout(clients=3), rounds=20), record_scope(), DELTA
     )
     same = abs(one.upper - interleaved.upper) < 1e-5
     return decide(
@@ -133,7 +134,7 @@ def parallel_composition() -> Finding:
         rule=Adam(learning_rate=0.01),
         sampling=(Poisson(0.02), Poisson(0.1)),
     )
-    plan = mechanism.plan(clients=2, rounds=4)
+    plan = mechanism.plan(Layout(clients=2), rounds=4)
     model = epsilon_bounds(plan, record_scope(), DELTA)
     own = [costs.poisson_replaced(2.0, rate, 200, DELTA).upper for rate in (0.02, 0.1)]
     events = project_clients(plan, record_scope())
@@ -156,13 +157,16 @@ def damping() -> Finding:
     """The events of plans with damping 0.1 and 1, for optimisation and perturbation."""
     pairs = [
         tuple(
-            project(_optimisation(Poisson(0.05), value).plan(clients=2, rounds=3), record_scope())
+            project(
+                _optimisation(Poisson(0.05), value).plan(Layout(clients=2), rounds=3),
+                record_scope(),
+            )
             for value in (0.1, 1.0)
         ),
         tuple(
             project(
                 LocalAveraging(clip_norm=1.0, noise_multiplier=3.0, damping=value).plan(
-                    clients=2, rounds=3, parts=4
+                    Layout(clients=2, parts=4), rounds=3
                 ),
                 record_scope(),
             )

@@ -11,8 +11,10 @@ from audits.papers.numbers import certified, computed, stated
 from audits.papers.tmlr.record_level import DELTA, multiplier, record_scope
 from mechanisms import (
     Contribution,
+    Layout,
     LocalAveraging,
     ParameterPerturbation,
+    Setting,
     VirtualClients,
     clip_rows,
     epsilon_bounds,
@@ -34,7 +36,10 @@ def theorem_4_9() -> Finding:
     clipped = clip_rows(rows, 1.0).rows
     shift = float(np.linalg.norm(clipped[:, None] - clipped[None, :], axis=-1).max())
     mus = [
-        2.0 / multiplier(m(clip_norm=1.0, noise_multiplier=3.0).plan(clients=1, rounds=1, parts=8))
+        2.0
+        / multiplier(
+            m(clip_norm=1.0, noise_multiplier=3.0).plan(Layout(clients=1, parts=8), rounds=1)
+        )
         for m in (LocalAveraging, VirtualClients)
     ]
     right, wrong = (gaussian.epsilon(size / 3.0, DELTA) for size in (2.0, 1.0))
@@ -64,7 +69,7 @@ def corollary_5_10() -> Finding:
     exact = gaussian.epsilon(2.0 * math.sqrt(20.0) / 30.0, DELTA)
     ours = [
         epsilon_bounds(
-            m(clip_norm=1.0, noise_multiplier=30.0).plan(clients=5, rounds=20, parts=8),
+            m(clip_norm=1.0, noise_multiplier=30.0).plan(Layout(clients=5, parts=8), rounds=20),
             record_scope(),
             DELTA,
         )
@@ -96,7 +101,7 @@ def theorem_6() -> Finding:
     facts = {}
     for parts in (1, 10, 100):
         plan = LocalAveraging(clip_norm=1.0, noise_multiplier=3.0).plan(
-            clients=1, rounds=1, parts=parts
+            Layout(clients=1, parts=parts), rounds=1
         )
         source = plan[0].source
         assert isinstance(source, Contribution)
@@ -130,7 +135,7 @@ def theorem_6() -> Finding:
 def one_partition() -> Finding:
     """The planned transcripts' events, and two noisy rounds with the same draws."""
     plans = [
-        m(clip_norm=2.0, noise_multiplier=3.0).plan(clients=2, rounds=3)
+        m(clip_norm=2.0, noise_multiplier=3.0).plan(Layout(clients=2), rounds=3)
         for m in (ParameterPerturbation, LocalAveraging, VirtualClients)
     ]
     events = [project(plan, record_scope()) for plan in plans]
@@ -165,11 +170,13 @@ def _two_rounds(
     rng = np.random.default_rng(3)
     shards = [Shard(inputs=rng.normal(size=(9, 1)), targets=rng.normal(size=9)) for _ in range(2)]
     run = mechanism(clip_norm=2.0, noise_multiplier=0.1, memory="remembers").build(
-        model=LinearRegression(dimension=1, noise_std=1.0),
-        data=shards,
-        solver=ExactSolver(),
-        prior=MeanFieldGaussian(natural_mean=np.zeros(1), precision=np.array([50.0])),
-        rng=np.random.default_rng(4),
+        Setting(
+            model=LinearRegression(dimension=1, noise_std=1.0),
+            prior=MeanFieldGaussian(natural_mean=np.zeros(1), precision=np.array([50.0])),
+            solver=ExactSolver(),
+        ),
+        shards,
+        np.random.default_rng(4),
     )
     run.run(2)
     return np.asarray(run.posterior.vector)

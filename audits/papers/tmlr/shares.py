@@ -18,6 +18,7 @@ from mechanisms import (
     MESSAGES,
     Contribution,
     DPOptimisation,
+    Layout,
     LocalAveraging,
     ParameterPerturbation,
     Poisson,
@@ -40,7 +41,7 @@ def _joint(mechanism: Mechanism, clients: int) -> dict[str, float]:
     """Multipliers of one round with shared noise, by view."""
     plan = mechanism(
         clip_norm=1.0, noise_multiplier=3.0, trusted_aggregator=True, memory="forgets"
-    ).plan(clients=clients, rounds=1, parts=1 if mechanism is ParameterPerturbation else 4)
+    ).plan(Layout(clients=clients, parts=1 if mechanism is ParameterPerturbation else 4), rounds=1)
     return {
         "sums": multiplier(plan, AGGREGATE),
         "messages": multiplier(plan, MESSAGES),
@@ -76,7 +77,7 @@ def _carried_shares_are_answered(mechanism: Mechanism) -> bool:
     """Whether `project` can bound two rounds whose factors keep the clients' own shares."""
     plan = mechanism(
         clip_norm=1.0, noise_multiplier=3.0, trusted_aggregator=True, memory="remembers"
-    ).plan(clients=4, rounds=2, parts=4)
+    ).plan(Layout(clients=4, parts=4), rounds=2)
     try:
         project(plan, record_scope(AGGREGATE))
     except UnsupportedEventError:
@@ -121,7 +122,7 @@ def shares_over_rounds() -> Finding:
     for memory in MEMORIES:
         plan = VirtualClients(
             clip_norm=1.0, noise_multiplier=5.0, trusted_aggregator=True, memory=memory
-        ).plan(clients=100, rounds=10, parts=1)
+        ).plan(Layout(clients=100, parts=1), rounds=10)
         try:
             answered[memory] = epsilon_bounds(plan, record_scope(AGGREGATE), DELTA)
         except UnsupportedEventError:
@@ -170,7 +171,7 @@ def colluders() -> Finding:
         / multiplier(
             LocalAveraging(
                 clip_norm=1.0, noise_multiplier=3.0, trusted_aggregator=True, memory="forgets"
-            ).plan(clients=10, rounds=1, parts=4),
+            ).plan(Layout(clients=10, parts=4), rounds=1),
             colluding(k),
         )
         for k in (1, 5, 9)
@@ -208,7 +209,7 @@ def table_1() -> Finding:
         steps=50,
         rule=Adam(learning_rate=0.01),
         sampling=Poisson(0.05),
-    ).plan(clients=25, rounds=2)
+    ).plan(Layout(clients=25), rounds=2)
     same = project(plan, record_scope(AGGREGATE)) == project(plan, record_scope(MESSAGES))
     return decide(
         same and all(math.isclose(value, 5.0) for value in gain.values()),
@@ -283,7 +284,9 @@ def table_1_local_data() -> Finding:
 
 def _message_noise(mechanism: Mechanism, parts: int) -> float:
     """The standard deviation of a message's noise over C, σ = 3."""
-    plan = mechanism(clip_norm=1.0, noise_multiplier=3.0).plan(clients=1, rounds=1, parts=parts)
+    plan = mechanism(clip_norm=1.0, noise_multiplier=3.0).plan(
+        Layout(clients=1, parts=parts), rounds=1
+    )
     source = plan[0].source
     assert isinstance(source, Contribution)
     return float(source.weight * source.noise_std)

@@ -9,8 +9,8 @@ from accountants import Bounds, gaussian
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if, untestable
 from audits.papers.numbers import certified, computed, stated
 from audits.papers.tum.accounting import CLIP, MU, SIGMA
-from mechanisms import FedAvgPerturbation, Scope, project
-from pvi import SGD, LogisticRegression, Shard, federated_averaging
+from mechanisms import FedAvgPerturbation, Layout, Scope, project
+from pvi import SGD, FederatedAveraging, LogisticRegression, Shard
 
 
 @claim(
@@ -21,9 +21,13 @@ from pvi import SGD, LogisticRegression, Shard, federated_averaging
 )
 def sensitivity() -> Finding:
     """The event of one client's projected update, and the cost of 112 iterations both ways."""
-    plan = FedAvgPerturbation(
-        clip_norm=CLIP, noise_multiplier=SIGMA / CLIP, weights=(0.5, 0.5)
-    ).plan(sizes=(100, 100), rounds=1)
+    mechanism = FedAvgPerturbation(
+        clip_norm=CLIP,
+        noise_multiplier=SIGMA / CLIP,
+        rule=SGD(learning_rate=0.5),
+        weights=(0.5, 0.5),
+    )
+    plan = mechanism.plan(Layout(clients=2), rounds=1)
     event = project(plan, Scope(relation=NeighboringRelation.ADD_OR_REMOVE_ONE))
     assert isinstance(event, GaussianDpEvent)
     shift = SIGMA / CLIP / event.noise_multiplier
@@ -108,20 +112,20 @@ def averaging() -> Finding:
     inputs = [rng.normal(size=(n, 3)) for n in sizes]
     targets = [np.where(rng.random(n) < 0.5, 1.0, -1.0) for n in sizes]
     shards = [Shard(inputs=x, targets=t) for x, t in zip(inputs, targets, strict=True)]
-    ours = federated_averaging(
+    ours = FederatedAveraging(
         LogisticRegression(dimension=3),
         shards,
         rule=SGD(learning_rate=rate),
-        rounds=10,
         local_steps=1,
         rng=rng,
-    ).weights
+    )
+    ours.run(10)
     x, t = np.concatenate(inputs), np.concatenate(targets)
     weights = np.zeros(3)
     for _ in range(10):
         margin = t * (x @ weights)
         weights = weights + rate * ((t / (1.0 + np.exp(margin)))[:, None] * x).mean(axis=0)
-    gap = float(np.abs(ours - weights).max())
+    gap = float(np.abs(ours.weights - weights).max())
     return decide(
         gap < 1e-12,
         figure=f"largest difference of weights {gap:.1g}",

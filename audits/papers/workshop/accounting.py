@@ -11,7 +11,16 @@ from audits.papers import costs
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.papers.numbers import certified, computed, stated
 from audits.wording import down, event_words, interval, up
-from mechanisms import AGGREGATE, MESSAGES, DPOptimisation, Poisson, Scope, colluding, project
+from mechanisms import (
+    AGGREGATE,
+    MESSAGES,
+    DPOptimisation,
+    Layout,
+    Poisson,
+    Scope,
+    colluding,
+    project,
+)
 from pvi import Adagrad
 
 # Appendix D.2, Table 3: σ, q and the local steps per update.
@@ -181,7 +190,7 @@ def threat_model() -> Finding:
         rule=Adagrad(learning_rate=0.5),
         sampling=Poisson(RATE),
         damping=0.1,
-    ).plan(clients=10, rounds=4)
+    ).plan(Layout(clients=10), rounds=4)
     views = (MESSAGES, AGGREGATE, colluding(9))
     events = [
         project(plan, Scope(relation=NeighboringRelation.ADD_OR_REMOVE_ONE, view=view))

@@ -10,7 +10,7 @@ from audits.papers.ledger import Finding, claim, decide, decide_against, decide_
 from audits.papers.numbers import Number, measured, stated
 from audits.papers.workshop.accounting import LOCAL_STEPS, NOISE, RATE
 from audits.papers.workshop.data import ADULT_RECORDS
-from mechanisms import SERVER, Budget, DPOptimisation, Poisson
+from mechanisms import SERVER, Budget, DPOptimisation, Poisson, Setting
 from pvi.data import holdout, load_adult, split
 
 SEED = 0
@@ -93,11 +93,13 @@ class _Study:
             sampling=Poisson(RATE),
             damping=0.1,
         ).build(
-            model=self.model,
-            data=self.shards,
-            prior=self.prior,
-            rng=np.random.default_rng(seed),
-            schedule=pvi.Asynchronous.inverse_size([shard.size for shard in self.shards]),
+            Setting(
+                model=self.model,
+                prior=self.prior,
+                schedule=pvi.Asynchronous.inverse_size([shard.size for shard in self.shards]),
+            ),
+            self.shards,
+            np.random.default_rng(seed),
             budget=Budget(target_epsilon=cost * (1.0 + 1e-6), delta=1e-4),
             keep_values=False,
         )

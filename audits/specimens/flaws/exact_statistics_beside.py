@@ -18,13 +18,15 @@ from audits.pairs import Pair
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import REPLACE
 from audits.testing.statistics import Coordinate
-from mechanisms import SERVER, FedAvgPerturbation, Scope, project
-from pvi import SGD, LogisticRegression, Shard
+from mechanisms import SERVER, FedAvgPerturbation, Layout, Scope, Setting, project
+from pvi import SGD, LogisticRegression, MeanFieldGaussian, Shard
 from pvi.data import fit_scaler
 
 CLIENTS, RECORDS, NOISE_MULTIPLIER = 2, 2, 2.0
 
-TRAINING = FedAvgPerturbation(clip_norm=1.0, noise_multiplier=NOISE_MULTIPLIER)
+TRAINING = FedAvgPerturbation(
+    clip_norm=1.0, noise_multiplier=NOISE_MULTIPLIER, rule=SGD(learning_rate=1.0)
+)
 
 
 def trained(features: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
@@ -36,15 +38,10 @@ def trained(features: FloatArray, rng: np.random.Generator, n: int) -> FloatArra
       n: The number of independent runs.
     """
     labels = np.ones(RECORDS)
-    run = TRAINING.run(
-        model=LogisticRegression(dimension=1),
-        data=[Shard(inputs=own[..., None], targets=labels) for own in np.split(features, 2, 1)],
-        rule=SGD(learning_rate=1.0),
-        rounds=1,
-        local_steps=1,
-        rng=rng,
-        start=np.zeros((n, 1)),
-    )
+    shards = [Shard(inputs=own[..., None], targets=labels) for own in np.split(features, 2, 1)]
+    prior = MeanFieldGaussian(natural_mean=np.zeros((n, 1)), precision=np.ones((n, 1)))
+    run = TRAINING.build(Setting(model=LogisticRegression(dimension=1), prior=prior), shards, rng)
+    run.run(1)
     sent = [r.value for r in run.transcript if r.sender != SERVER and r.value is not None]
     return np.concatenate(sent, axis=1)
 
@@ -66,7 +63,10 @@ def noisily_centred(data: FloatArray, rng: np.random.Generator, n: int) -> Float
 
 def _claim() -> Claim:
     scope = Scope(relation=REPLACE)
-    training = project(TRAINING.plan(sizes=(RECORDS,) * CLIENTS, rounds=1), scope)
+    training = project(
+        TRAINING.plan(Layout(clients=CLIENTS, sizes=(RECORDS,) * CLIENTS), rounds=1),
+        scope,
+    )
     scaling = dpa.GaussianDpEvent(NOISE_MULTIPLIER)
     return Claim(event=dpa.ComposedDpEvent([scaling, training]), relation=REPLACE)
 

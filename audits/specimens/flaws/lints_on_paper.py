@@ -16,7 +16,7 @@ import dp_accounting as dpa
 from accountants import FourierAccountant, calibrate_noise, gaussian
 from audits.specimens.lint import Lint, LintResult
 from audits.verdict import Word
-from mechanisms import DPOptimisation, Scope, project
+from mechanisms import DPOptimisation, Layout, Scope, project
 from pvi import SGD
 
 
@@ -78,7 +78,7 @@ def _rounds_and_steps(counted: int) -> LintResult:
     mechanism = DPOptimisation(
         clip_norm=1.0, noise_multiplier=_SIGMA, steps=_STEPS, rule=SGD(learning_rate=0.1)
     )
-    event = project(mechanism.plan(clients=1, rounds=_ROUNDS), Scope())
+    event = project(mechanism.plan(Layout(clients=1), rounds=_ROUNDS), Scope())
     claimed = FourierAccountant().compose(dpa.GaussianDpEvent(_SIGMA), counted)
     epsilon = claimed.get_epsilon_bounds(_DELTA).upper
     found = FourierAccountant().compose(event).get_epsilon_bounds(_DELTA)

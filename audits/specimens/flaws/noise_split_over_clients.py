@@ -37,6 +37,7 @@ from audits.testing.statistics import Coordinate
 from mechanisms import (
     AGGREGATE,
     MESSAGES,
+    Layout,
     NoiseSplitting,
     ParameterPerturbation,
     Scope,
@@ -128,7 +129,7 @@ def split_costs(
         transcripts = [
             transcript_of(flawed, data, rng, samples, 1) for data in (pair.first, pair.second)
         ]
-        sound_plan = sound.plan(clients=count, rounds=1)
+        sound_plan = sound.plan(Layout(clients=count), rounds=1)
         claimed = epsilon_bounds(sound_plan, Scope(relation=REPLACE), delta).upper
         for view, seen in ((MESSAGES, messages), (AGGREGATE, sums)):
             scores = [seen(transcript, samples)[:, 0] for transcript in transcripts]
@@ -139,7 +140,9 @@ def split_costs(
                     clients=count,
                     view=view,
                     claimed=claimed,
-                    certified=epsilon_bounds(flawed.plan(clients=count, rounds=1), scope, delta),
+                    certified=epsilon_bounds(
+                        flawed.plan(Layout(clients=count), rounds=1), scope, delta
+                    ),
                     shown=clopper_pearson(*scores, **options).epsilon_lower,
                     shown_if_normal=gaussian_dp(*scores, **options).epsilon_lower,
                 )

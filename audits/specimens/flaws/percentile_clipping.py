@@ -31,7 +31,7 @@ from audits.specimens.gradient_steps import RULE, client_run, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import REPLACE
 from audits.testing.statistics import Summary
-from mechanisms import AdaptiveClip, DPOptimisation, Scope, project
+from mechanisms import AdaptiveClip, DPOptimisation, Layout, Scope, project
 from pvi import FullBatch
 
 SMALL, DIMENSION, HALF, ROUNDS = 1e-6, 2, 50, 2
@@ -94,7 +94,8 @@ SPECIMENS = (
         explanation=__doc__ or "",
         claim=Claim(
             event=project(
-                TWIN.plan(clients=1, rounds=ROUNDS, dimension=DIMENSION), Scope(relation=REPLACE)
+                TWIN.plan(Layout(clients=1, dimension=DIMENSION), rounds=ROUNDS),
+                Scope(relation=REPLACE),
             ),
             relation=REPLACE,
         ),

@@ -22,7 +22,7 @@ from audits.specimens.gradient_steps import RULE, client_run, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import present_or_absent
 from audits.testing.statistics import Summary
-from mechanisms import DPOptimisation, Poisson, Scope, clip_rows, project
+from mechanisms import DPOptimisation, Layout, Poisson, Scope, clip_rows, project
 from pvi import PoissonSampling, StepContext
 
 RATE, NOISE_MULTIPLIER, DIMENSION = 0.5, 2.0, 20
@@ -80,7 +80,9 @@ SPECIMENS = (
         "issue 420 asks for the same. The twin: Abadi et al. 2016, Algorithm 1, and Mironov, "
         "Talwar and Zhang 2019.",
         explanation=__doc__ or "",
-        claim=Claim(event=project(TWIN.plan(clients=1, rounds=1, dimension=DIMENSION), Scope())),
+        claim=Claim(
+            event=project(TWIN.plan(Layout(clients=1, dimension=DIMENSION), rounds=1), Scope())
+        ),
         flawed=realised,
         repaired=nominal,
         pair=present_or_absent(

@@ -15,7 +15,7 @@ from audits.claim import Claim
 from audits.specimens.gradient_steps import RULE, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import Weighted, gaussian_mu_lower, present_or_absent, shifted
-from mechanisms import Budget, DPOptimisation, Scope, epsilon_bounds
+from mechanisms import Budget, DPOptimisation, Layout, Scope, epsilon_bounds
 
 EPSILON, DELTA, MOST_UPDATES = 5.0, 1e-5, 4
 
@@ -24,7 +24,7 @@ MECHANISM = DPOptimisation(clip_norm=1.0, noise_multiplier=1.0, steps=1, rule=RU
 
 def spent(updates: int) -> float:
     """The ε of so many updates at δ, from above."""
-    plan = MECHANISM.plan(clients=1, rounds=updates)
+    plan = MECHANISM.plan(Layout(clients=1), rounds=updates)
     return epsilon_bounds(plan, Scope(), DELTA).upper
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mechanism_tools import RecordingNoise
 
-from mechanisms import CentralNoise, LocalAveraging, ParameterPerturbation, Partition
+from mechanisms import CentralNoise, LocalAveraging, ParameterPerturbation, Partition, Setting
 from pvi import ExactSolver, LinearRegression, MeanFieldGaussian, Shard
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "bench_mechanisms.py"
@@ -58,7 +58,7 @@ def test_a_batch_is_its_repetitions_one_by_one(kind, memory):
             noise=noise,
             precision_floor=5.0,
         ).build(
-            model=model, data=data, solver=ExactSolver(), prior=start, rng=np.random.default_rng(1)
+            Setting(model=model, prior=start, solver=ExactSolver()), data, np.random.default_rng(1)
         )
         built.run(4)
         return built

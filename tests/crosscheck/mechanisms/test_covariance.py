@@ -19,6 +19,7 @@ from mechanisms import (
     MESSAGES,
     SERVER,
     Contribution,
+    Layout,
     LocalAveraging,
     Release,
     Scope,
@@ -93,7 +94,7 @@ def test_equal_shares_give_the_square_root_of_the_unknown_part(clients, colluder
     mechanism = LocalAveraging(
         clip_norm=1.0, noise_multiplier=sigma, trusted_aggregator=True, memory="forgets"
     )
-    transcript = mechanism.plan(clients=clients, rounds=1, parts=4)
+    transcript = mechanism.plan(Layout(clients=clients, parts=4), rounds=1)
     view = colluding(colluders) if colluders else AGGREGATE
     event = project_clients(transcript, Scope(relation=Relation.REPLACE_ONE, view=view))[0]
     hidden = clients - colluders

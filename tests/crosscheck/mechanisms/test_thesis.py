@@ -10,7 +10,7 @@ import pytest
 from mechanism_tools import RecordingNoise
 from scipy import stats
 
-from mechanisms import SERVER, CentralNoise, NoiseSplitting, NoNoise
+from mechanisms import SERVER, CentralNoise, NoiseSplitting, NoNoise, Setting
 from pvi import ExactSolver, LinearRegression, MeanFieldGaussian, Shard
 
 TRIALS = 4000
@@ -35,11 +35,9 @@ def within_sampling_error(samples, variance, tail=1e-10):
 def variances(mechanism, rounds):
     """λ − prior after each round in `rounds`, for TRIALS repetitions of a run."""
     run = mechanism.build(
-        model=MODEL,
-        data=SHARDS,
-        solver=ExactSolver(),
-        prior=PRIOR.broadcast_to((TRIALS,)),
-        rng=np.random.default_rng(11),
+        Setting(model=MODEL, prior=PRIOR.broadcast_to((TRIALS,)), solver=ExactSolver()),
+        SHARDS,
+        np.random.default_rng(11),
         keep_values=False,
     )
     run.federation.record = False
@@ -118,11 +116,9 @@ def test_resets_cost_a_bias_where_clients_differ_and_clipping_bites(memory, limi
         clip_norm=1.0, noise_multiplier=1.0, noise=NoNoise(), memory=memory, reset_every=1
     )
     run = mechanism.build(
-        model=MODEL,
-        data=far_client(),
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+        far_client(),
+        np.random.default_rng(0),
     )
     run.run(40)
     assert run.posterior.natural_mean[0] == pytest.approx(limit, rel=1e-4)
@@ -133,11 +129,9 @@ def test_noise_splitting_rounds_add_up_to_signal_and_second_noise():
     noise = RecordingNoise()
     mechanism = NoiseSplitting(clip_norm=1e3, noise_multiplier=0.01, noise=noise)
     run = mechanism.build(
-        model=MODEL,
-        data=SHARDS,
-        solver=ExactSolver(),
-        prior=PRIOR.broadcast_to((50,)),
-        rng=np.random.default_rng(5),
+        Setting(model=MODEL, prior=PRIOR.broadcast_to((50,)), solver=ExactSolver()),
+        SHARDS,
+        np.random.default_rng(5),
     )
     run.run(2)
     first, second = (r.value for r in run.transcript if r.sender == SERVER)
@@ -147,7 +141,7 @@ def test_noise_splitting_rounds_add_up_to_signal_and_second_noise():
     small = NoiseSplitting(clip_norm=1e3, noise_multiplier=1e-4, noise=RecordingNoise())
     prior = MeanFieldGaussian(natural_mean=[0.0], precision=[1.0])
     run = small.build(
-        model=MODEL, data=SHARDS, solver=ExactSolver(), prior=prior, rng=np.random.default_rng(5)
+        Setting(model=MODEL, prior=prior, solver=ExactSolver()), SHARDS, np.random.default_rng(5)
     )
     run.run(2)
     first, second = (r.value for r in run.transcript if r.sender == SERVER)
@@ -160,11 +154,7 @@ def test_noise_splitting_under_clipping_is_another_matter():
     noise = RecordingNoise()
     mechanism = NoiseSplitting(clip_norm=0.5, noise_multiplier=0.1, noise=noise)
     run = mechanism.build(
-        model=MODEL,
-        data=SHARDS,
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(5),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()), SHARDS, np.random.default_rng(5)
     )
     run.run(2)
     first, second = (r.value for r in run.transcript if r.sender == SERVER)

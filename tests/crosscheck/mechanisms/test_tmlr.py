@@ -10,11 +10,13 @@ from scipy import stats
 from mechanisms import (
     AGGREGATE,
     SERVER,
+    Layout,
     LocalAveraging,
     NoNoise,
     ParameterPerturbation,
     Partition,
     Scope,
+    Setting,
     VirtualClients,
     project,
 )
@@ -36,11 +38,9 @@ def data(clients, size=24):
 
 def quiet(mechanism, shards, parts, rounds=1, prior=PRIOR):
     run = mechanism(clip_norm=1e6, noise_multiplier=1.0, noise=NoNoise()).build(
-        model=MODEL,
-        data=[Partition.by_position(shard, parts) for shard in shards],
-        solver=ExactSolver(),
-        prior=prior,
-        rng=np.random.default_rng(0),
+        Setting(model=MODEL, prior=prior, solver=ExactSolver()),
+        [Partition.by_position(shard, parts) for shard in shards],
+        np.random.default_rng(0),
     )
     run.run(rounds)
     return run.posterior
@@ -66,11 +66,13 @@ def test_theorem_7_needs_conjugacy():
     means = []
     for parts in (1, 4):
         run = LocalAveraging(clip_norm=1e6, noise_multiplier=1.0, noise=NoNoise()).build(
-            model=LinearRegression(dimension=2, noise_std=1.0),
-            data=[Partition.by_position(shard, parts)],
-            solver=ExactSolver(),
-            prior=MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2)),
-            rng=np.random.default_rng(0),
+            Setting(
+                model=LinearRegression(dimension=2, noise_std=1.0),
+                prior=MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2)),
+                solver=ExactSolver(),
+            ),
+            [Partition.by_position(shard, parts)],
+            np.random.default_rng(0),
         )
         run.run(1)
         means.append(run.posterior.mean)
@@ -80,11 +82,9 @@ def test_theorem_7_needs_conjugacy():
 def sums(mechanism, parts, clients, **settings):
     """The released sums of one round over TRIALS repetitions."""
     run = mechanism(clip_norm=2.0, noise_multiplier=3.0, **settings).build(
-        model=MODEL,
-        data=[Partition.by_position(shard, parts) for shard in data(clients)],
-        solver=ExactSolver(),
-        prior=WIDE.broadcast_to((TRIALS,)),
-        rng=np.random.default_rng(17),
+        Setting(model=MODEL, prior=WIDE.broadcast_to((TRIALS,)), solver=ExactSolver()),
+        [Partition.by_position(shard, parts) for shard in data(clients)],
+        np.random.default_rng(17),
     )
     run.run(1)
     messages = [r.value for r in run.transcript if r.sender == 0]
@@ -108,7 +108,9 @@ def test_theorem_6_the_noise_of_an_average_falls_with_the_parts(parts):
     assert plausible(message, (3.0 * 2.0) ** 2)
     scope = Scope(relation=Relation.REPLACE_ONE)
     for mechanism in (LocalAveraging, VirtualClients):
-        plan = mechanism(clip_norm=2.0, noise_multiplier=3.0).plan(clients=1, rounds=1, parts=parts)
+        plan = mechanism(clip_norm=2.0, noise_multiplier=3.0).plan(
+            Layout(clients=1, parts=parts), rounds=1
+        )
         assert project(plan, scope).noise_multiplier == pytest.approx(3.0)
 
 
@@ -122,7 +124,7 @@ def test_theorems_8_and_11_shares_fall_with_the_root_of_the_clients(mechanism, p
     assert plausible(total, unit**2)
     plan = mechanism(
         clip_norm=2.0, noise_multiplier=3.0, trusted_aggregator=True, memory="forgets"
-    ).plan(clients=clients, rounds=1, parts=parts)
+    ).plan(Layout(clients=clients, parts=parts), rounds=1)
     outside = project(plan, Scope(relation=Relation.REPLACE_ONE, view=AGGREGATE))
     assert outside.noise_multiplier == pytest.approx(3.0, rel=1e-12)
     seen = project(plan, Scope(relation=Relation.REPLACE_ONE))
@@ -143,11 +145,9 @@ def test_the_three_memories_side_by_side(mechanism, parts, memory):
         memory=memory,
         reset_every=2,
     ).build(
-        model=MODEL,
-        data=[Partition.by_position(shard, parts) for shard in data(4)],
-        solver=ExactSolver(),
-        prior=WIDE.broadcast_to((TRIALS,)),
-        rng=np.random.default_rng(23),
+        Setting(model=MODEL, prior=WIDE.broadcast_to((TRIALS,)), solver=ExactSolver()),
+        [Partition.by_position(shard, parts) for shard in data(4)],
+        np.random.default_rng(23),
         keep_values=False,
     )
     unit = (4.0 / (parts if mechanism is LocalAveraging else 1)) ** 2
@@ -161,11 +161,9 @@ def test_the_three_memories_side_by_side(mechanism, parts, memory):
 def test_factors_and_posterior_agree_as_the_memory_says(mechanism):
     for memory, agrees in (("remembers", True), ("forgets", False)):
         run = mechanism(clip_norm=10.0, noise_multiplier=0.1, memory=memory).build(
-            model=MODEL,
-            data=[Partition.by_position(shard, 2) for shard in data(2)],
-            solver=ExactSolver(),
-            prior=WIDE,
-            rng=np.random.default_rng(1),
+            Setting(model=MODEL, prior=WIDE, solver=ExactSolver()),
+            [Partition.by_position(shard, 2) for shard in data(2)],
+            np.random.default_rng(1),
         )
         run.run(3)
         if mechanism is LocalAveraging:
@@ -185,9 +183,9 @@ def test_a_client_with_fewer_parts_is_the_worst_of_an_average_under_an_aggregato
     mechanism = LocalAveraging(
         clip_norm=1.0, noise_multiplier=6.0, trusted_aggregator=True, memory="forgets"
     )
-    plan = mechanism.plan(clients=2, rounds=1, parts=[4, 8], assignment="position")
+    plan = mechanism.plan(Layout(clients=2, parts=(4, 8), assignment="position"), rounds=1)
     event = project(plan, Scope(relation=Relation.REPLACE_ONE, view=AGGREGATE))
     share = 6.0 / math.sqrt(2.0)
     assert event.noise_multiplier == pytest.approx(share * math.hypot(1.0, 0.5), rel=1e-12)
-    with pytest.raises(ValueError, match="`parts` must have 2 entries"):
-        mechanism.plan(clients=2, rounds=1, parts=[4])
+    with pytest.raises(ValueError, match=r"`parts` must have one entry per client \(2\)"):
+        mechanism.plan(Layout(clients=2, parts=(4,)), rounds=1)

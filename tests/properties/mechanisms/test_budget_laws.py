@@ -16,6 +16,7 @@ from mechanisms import (
     CentralNoise,
     ParameterPerturbation,
     Scope,
+    Setting,
     colluding,
 )
 from pvi import Asynchronous, ExactSolver, LinearRegression, MeanFieldGaussian, Sequential, Shard
@@ -78,12 +79,14 @@ def test_no_schedule_exceeds_the_budget(data):
     run = ParameterPerturbation(
         clip_norm=1.0, noise_multiplier=sigma, trusted_aggregator=joint, memory="forgets"
     ).build(
-        model=LinearRegression(dimension=1, noise_std=1.0),
-        data=[Shard(inputs=[[1.0]], targets=[0.0])] * clients,
-        solver=ExactSolver(),
-        prior=MeanFieldGaussian(natural_mean=[0.0], precision=[1e9]),
-        rng=np.random.default_rng(0),
-        schedule=schedule,
+        Setting(
+            model=LinearRegression(dimension=1, noise_std=1.0),
+            prior=MeanFieldGaussian(natural_mean=[0.0], precision=[1e9]),
+            solver=ExactSolver(),
+            schedule=schedule,
+        ),
+        [Shard(inputs=[[1.0]], targets=[0.0])] * clients,
+        np.random.default_rng(0),
         budget=budget,
     )
     run.run(data.draw(st.integers(1, 12)))
@@ -110,11 +113,13 @@ def test_a_server_with_a_budget_stops_too():
         scope=Scope(relation=Relation.REPLACE_SPECIAL, unit="client", view=AGGREGATE),
     )
     run = CentralNoise(clip_norm=1.0, noise_multiplier=5.0).build(
-        model=LinearRegression(dimension=1, noise_std=1.0),
-        data=[Shard(inputs=[[1.0]], targets=[0.0])] * 3,
-        solver=ExactSolver(),
-        prior=MeanFieldGaussian(natural_mean=[0.0], precision=[1e9]),
-        rng=np.random.default_rng(0),
+        Setting(
+            model=LinearRegression(dimension=1, noise_std=1.0),
+            prior=MeanFieldGaussian(natural_mean=[0.0], precision=[1e9]),
+            solver=ExactSolver(),
+        ),
+        [Shard(inputs=[[1.0]], targets=[0.0])] * 3,
+        np.random.default_rng(0),
         budget=budget,
     )
     run.run(50)

@@ -12,6 +12,7 @@ from mechanisms import (
     MESSAGES,
     CentralNoise,
     FedAvgPerturbation,
+    Layout,
     LocalAveraging,
     Scope,
     VirtualClients,
@@ -19,6 +20,7 @@ from mechanisms import (
     dominates,
     project_clients,
 )
+from pvi import SGD
 
 relations = st.sampled_from([Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL])
 units = st.sampled_from(["record", "client"])
@@ -35,17 +37,17 @@ def plans(draw, rounds):
     kind = draw(st.sampled_from(["average", "virtual", "central", "fedavg"]))
     if kind == "central":
         mechanism = CentralNoise(**common, damping=draw(st.floats(0.1, 1.0)))
-        return mechanism.plan(clients=clients, rounds=rounds), clients
+        return mechanism.plan(Layout(clients=clients), rounds=rounds), clients
     if kind == "fedavg":
         raw = draw(st.lists(st.floats(0.1, 1.0), min_size=clients, max_size=clients))
         weights = tuple(weight / math.fsum(raw) for weight in raw)
-        mechanism = FedAvgPerturbation(**common, weights=weights)
-        return mechanism.plan(sizes=[5] * clients, rounds=rounds), clients
+        mechanism = FedAvgPerturbation(**common, weights=weights, rule=SGD(learning_rate=0.1))
+        return mechanism.plan(Layout(clients=clients), rounds=rounds), clients
     mechanism = (LocalAveraging if kind == "average" else VirtualClients)(
         **common, memory="forgets", trusted_aggregator=draw(st.booleans())
     )
     parts = draw(st.integers(1, 4))
-    return mechanism.plan(clients=clients, rounds=rounds, parts=parts), clients
+    return mechanism.plan(Layout(clients=clients, parts=parts), rounds=rounds), clients
 
 
 @settings(max_examples=60)

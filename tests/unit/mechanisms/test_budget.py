@@ -19,6 +19,7 @@ from mechanisms import (
     Poisson,
     ReleaseNoise,
     Scope,
+    Setting,
     UnsupportedEventError,
     colluding,
     epsilon_bounds,
@@ -77,11 +78,7 @@ def test_a_run_stops_before_the_limit():
     )
     budget = Budget(target_epsilon=3.0, delta=1e-5)
     run = mechanism.build(
-        model=MODEL,
-        data=shards(2),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
-        budget=budget,
+        Setting(model=MODEL, prior=PRIOR), shards(2), np.random.default_rng(0), budget=budget
     )
     run.run(60)
     spent = epsilon_bounds(run.transcript, budget.scope, 1e-5)
@@ -97,11 +94,9 @@ def test_each_client_has_its_own_limit():
     budget = Budget(target_epsilon=5.0, delta=1e-5, limits={1: (20.0, 1e-6)})
     mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=3.0)
     run = mechanism.build(
-        model=MODEL,
-        data=shards(2),
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+        shards(2),
+        np.random.default_rng(0),
         budget=budget,
     )
     run.run(30)
@@ -121,11 +116,9 @@ def test_shared_noise_gets_dearer_as_clients_drop_out():
         clip_norm=1.0, noise_multiplier=4.0, trusted_aggregator=True, memory="forgets"
     )
     run = mechanism.build(
-        model=MODEL,
-        data=shards(3),
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+        shards(3),
+        np.random.default_rng(0),
         budget=budget,
     )
     run.run(3)
@@ -141,11 +134,9 @@ def test_what_cannot_be_answered_cannot_be_budgeted():
     mechanism = NoiseSplitting(clip_norm=1.0, noise_multiplier=4.0)
     with pytest.raises(UnsupportedEventError, match="remembers noise"):
         mechanism.build(
-            model=MODEL,
-            data=shards(3),
-            solver=ExactSolver(),
-            prior=PRIOR,
-            rng=np.random.default_rng(0),
+            Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+            shards(3),
+            np.random.default_rng(0),
             budget=Budget(
                 target_epsilon=1.0,
                 delta=1e-5,
@@ -195,11 +186,9 @@ def test_an_update_is_paid_for_before_it_is_made(tmp_path):
 
     path = tmp_path / "budget.json"
     run = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).build(
-        model=MODEL,
-        data=shards(1),
-        solver=Dying(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
+        Setting(model=MODEL, prior=PRIOR, solver=Dying()),
+        shards(1),
+        np.random.default_rng(0),
         budget=Budget(target_epsilon=9.0, delta=1e-5, path=path),
     )
     with pytest.raises(KeyboardInterrupt):
@@ -234,11 +223,9 @@ def test_a_resumed_run_goes_on_where_it_was(tmp_path):
 
     def start(budget):
         return mechanism.build(
-            model=MODEL,
-            data=shards(2),
-            solver=ExactSolver(),
-            prior=PRIOR,
-            rng=np.random.default_rng(0),
+            Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+            shards(2),
+            np.random.default_rng(0),
             budget=budget,
         )
 
@@ -263,11 +250,9 @@ def test_a_group_too_small_for_the_view_does_not_update():
         clip_norm=1.0, noise_multiplier=4.0, trusted_aggregator=True, memory="forgets"
     )
     run = mechanism.build(
-        model=MODEL,
-        data=shards(2),
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+        shards(2),
+        np.random.default_rng(0),
         budget=budget,
     )
     run.run(3)
@@ -290,11 +275,9 @@ def test_discrete_noise_is_paid_for_with_its_slack(tmp_path, adaptive):
 def test_a_real_release_stays_within_its_budget():
     budget = Budget(target_epsilon=3.0, delta=1e-5)
     run = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0, noise=ReleaseNoise()).build(
-        model=MODEL,
-        data=shards(2),
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+        shards(2),
+        np.random.default_rng(0),
         budget=budget,
     )
     run.run(5)

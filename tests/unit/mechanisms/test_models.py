@@ -1,5 +1,7 @@
 """Every mechanism with every model of the engine, one run at a time and many at once."""
 
+import dataclasses
+
 import dp_accounting as dpa
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from mechanisms import (
     FedAvgPerturbation,
     FixedSize,
     GuardedSolver,
+    Layout,
     LocalAveraging,
     NoiseSplitting,
     NoNoise,
@@ -21,6 +24,7 @@ from mechanisms import (
     Partition,
     Poisson,
     Scope,
+    Setting,
     Shuffled,
     VirtualClients,
     certify,
@@ -83,11 +87,9 @@ def test_noise_on_changes(mechanism, model):
     if isinstance(mechanism, LocalAveraging | VirtualClients):
         pieces = [Partition.by_position(shard, 2) for shard in pieces]
     run = mechanism.build(
-        model=model,
-        data=pieces,
-        solver=solver(),
-        prior=prior_of(model),
-        rng=np.random.default_rng(1),
+        Setting(model=model, prior=prior_of(model), solver=solver()),
+        pieces,
+        np.random.default_rng(1),
     )
     run.run(3)
     assert run.posterior.is_proper
@@ -109,7 +111,7 @@ def test_noise_on_gradients(model, scheme, clip):
         rule=Adagrad(learning_rate=0.05),
         sampling=scheme,
         objective_divisor=6.0,
-    ).build(model=model, data=shards(), prior=prior_of(model), rng=np.random.default_rng(1))
+    ).build(Setting(model=model, prior=prior_of(model)), shards(), np.random.default_rng(1))
     run.run(2)
     assert run.posterior.is_proper
     assert len(run.transcript) == 2 * (3 + 1)
@@ -117,15 +119,14 @@ def test_noise_on_gradients(model, scheme, clip):
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_noise_on_weights(model):
-    run = FedAvgPerturbation(clip_norm=1.0, noise_multiplier=0.1).run(
-        model=model,
-        data=shards(),
-        rule=SGD(learning_rate=0.1),
-        rounds=2,
-        local_steps=2,
-        rng=np.random.default_rng(0),
+    mechanism = FedAvgPerturbation(
+        clip_norm=1.0, noise_multiplier=0.1, rule=SGD(learning_rate=0.1), local_steps=2
     )
-    assert run.weights.shape == (model.dimension,)
+    setting = Setting(model=model, prior=prior_of(model))
+    run = mechanism.build(setting, shards(), np.random.default_rng(0))
+    run.run(1)
+    run.run(1)
+    assert run.estimate.shape == (model.dimension,)
     assert run.history.shape == (2, model.dimension)
     assert len(run.transcript) == 2 * (3 + 1)
 
@@ -147,7 +148,7 @@ def test_batched_steps_have_the_mean_of_the_sampling(scheme):
             rule=SGD(learning_rate=rate),
             sampling=sampling,
             noise=NoNoise(),
-        ).build(model=model, data=data, prior=prior_of(model, shape), rng=np.random.default_rng(4))
+        ).build(Setting(model=model, prior=prior_of(model, shape)), data, np.random.default_rng(4))
         run.run(1)
         return run.posterior.mean / rate
 
@@ -168,7 +169,7 @@ def test_the_realised_batch_size_does_not_matter():
         rule=SGD(learning_rate=1e-3),
         sampling=Poisson(0.5),
         noise=NoNoise(),
-    ).build(model=model, data=[shard], prior=prior_of(model, (300,)), rng=np.random.default_rng(0))
+    ).build(Setting(model=model, prior=prior_of(model, (300,))), [shard], np.random.default_rng(0))
     run.run(1)
     drawn = run.posterior.mean[:, 0] / 1e-3 * 0.5  # each drawn record's gradient is y·x = 1
     assert np.allclose(drawn, np.round(drawn), atol=1e-9)
@@ -182,11 +183,9 @@ def test_empty_parts_are_harmless():
     for mechanism in (LocalAveraging, VirtualClients):
         for local in (ExactSolver(), solver()):
             run = mechanism(**COMMON).build(
-                model=model,
-                data=[partition],
-                solver=local,
-                prior=prior_of(model),
-                rng=np.random.default_rng(0),
+                Setting(model=model, prior=prior_of(model), solver=local),
+                [partition],
+                np.random.default_rng(0),
             )
             run.run(1)
             assert run.posterior.is_proper
@@ -212,10 +211,9 @@ def test_a_broken_record_contributes_nothing_and_is_reported():
         run = DPOptimisation(
             clip_norm=0.5, noise_multiplier=1.0, steps=3, rule=SGD(learning_rate=0.01)
         ).build(
-            model=BrokenRecord(),
-            data=[Shard(inputs=rows, targets=targets)],
-            prior=prior_of(MODELS["linear"]),
-            rng=np.random.default_rng(8),
+            Setting(model=BrokenRecord(), prior=prior_of(MODELS["linear"])),
+            [Shard(inputs=rows, targets=targets)],
+            np.random.default_rng(8),
         )
         run.run(2)
         return run
@@ -232,18 +230,14 @@ def test_a_solver_that_finds_no_distribution_changes_nothing():
     model = MODELS["linear"]
     guarded = GuardedSolver(ExactSolver())
     factor = MeanFieldGaussian(natural_mean=np.zeros(2), precision=np.full(2, 1e4))
-    build = {
-        "model": model,
-        "data": shards()[:1],
-        "prior": prior_of(model),
-        "rng": np.random.default_rng(0),
-    }
-    mechanism = ParameterPerturbation(**COMMON)
-    plain = mechanism.build(**build, solver=ExactSolver())
+    data, rng = shards()[:1], np.random.default_rng(0)
+    setting = Setting(model=model, prior=prior_of(model), solver=ExactSolver())
+    plain = ParameterPerturbation(**COMMON).build(setting, data, rng)
     plain.federation.clients[0].factor = factor
     with pytest.raises(ImproperGaussianError):
         plain.run(1)
-    quiet = ParameterPerturbation(**COMMON, noise=NoNoise()).build(**build, solver=guarded)
+    silent = ParameterPerturbation(**COMMON, noise=NoNoise())
+    quiet = silent.build(dataclasses.replace(setting, solver=guarded), data, rng)
     quiet.federation.clients[0].factor = factor
     quiet.run(1)
     assert guarded.failures == 1
@@ -251,7 +245,9 @@ def test_a_solver_that_finds_no_distribution_changes_nothing():
 
 
 def test_certificates_say_what_they_rest_on():
-    plan = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).plan(clients=2, rounds=3)
+    plan = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0).plan(
+        Layout(clients=2), rounds=3
+    )
     certificate = certify(plan, Scope(), [1e-5, 1e-6])
     assert certificate.event == dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(2.0), 3)
     for delta in (1e-5, 1e-6):
@@ -279,10 +275,9 @@ def test_noise_on_gradients_has_its_variance(scheme):
         rule=SGD(learning_rate=0.01),
         sampling=scheme,
     ).build(
-        model=model,
-        data=shards()[:1],
-        prior=prior_of(model, (trials,)),
-        rng=np.random.default_rng(0),
+        Setting(model=model, prior=prior_of(model, (trials,))),
+        shards()[:1],
+        np.random.default_rng(0),
     )
     run.run(1)
     variance = run.posterior.mean.var(axis=0, ddof=1)

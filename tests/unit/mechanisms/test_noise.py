@@ -12,10 +12,12 @@ from mechanism_tools import gaussian_epsilon
 from scipy import special, stats
 
 from mechanisms import (
+    Layout,
     NoNoise,
     ParameterPerturbation,
     ReleaseNoise,
     Scope,
+    Setting,
     SimulationNoise,
     UnsupportedEventError,
     delta_slack,
@@ -175,11 +177,13 @@ def release_run(bits):
     run = ParameterPerturbation(
         clip_norm=1.0, noise_multiplier=4.0, noise=ReleaseNoise(bits=bits)
     ).build(
-        model=LinearRegression(dimension=1, noise_std=1.0),
-        data=[Shard(inputs=[[1.0]], targets=[2.0])] * 2,
-        solver=ExactSolver(),
-        prior=MeanFieldGaussian(natural_mean=[0.0], precision=[1e6]),
-        rng=np.random.default_rng(0),
+        Setting(
+            model=LinearRegression(dimension=1, noise_std=1.0),
+            prior=MeanFieldGaussian(natural_mean=[0.0], precision=[1e6]),
+            solver=ExactSolver(),
+        ),
+        [Shard(inputs=[[1.0]], targets=[2.0])] * 2,
+        np.random.default_rng(0),
     )
     run.run(3)
     return run.transcript
@@ -200,5 +204,5 @@ def test_a_coarse_grid_is_refused():
 
 def test_silence_is_not_private():
     mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=1.0, noise=NoNoise())
-    bounds = epsilon_bounds(mechanism.plan(clients=2, rounds=1), Scope(), 1e-5)
+    bounds = epsilon_bounds(mechanism.plan(Layout(clients=2), rounds=1), Scope(), 1e-5)
     assert bounds == (math.inf, math.inf)

@@ -1,5 +1,6 @@
 """The rules of `project`: what is answered, with which event, and what is refused and why."""
 
+import dataclasses
 import math
 
 import dp_accounting as dpa
@@ -20,6 +21,7 @@ from mechanisms import (
     DPOptimisation,
     FedAvgPerturbation,
     FixedSize,
+    Layout,
     LocalAveraging,
     NoiseSplitting,
     ParameterPerturbation,
@@ -29,6 +31,7 @@ from mechanisms import (
     ReleaseNoise,
     Scope,
     ServerNoise,
+    Setting,
     Shuffled,
     UnsupportedEventError,
     View,
@@ -76,7 +79,7 @@ def message(client, group, **facts):
 def test_rounds_of_parameter_perturbation_compose():
     """DESIGN section 6: Gaussian(σ/2) for add/remove, Gaussian(σ) for replacement; T rounds."""
     transcript = ParameterPerturbation(clip_norm=3.0, noise_multiplier=8.0).plan(
-        clients=5, rounds=7
+        Layout(clients=5), rounds=7
     )
     assert project(transcript, Scope(relation=ADD)) == gaussian(4.0, 7)
     assert project(transcript, Scope(relation=REPLACE)) == gaussian(8.0, 7)
@@ -85,7 +88,9 @@ def test_rounds_of_parameter_perturbation_compose():
 
 @pytest.mark.parametrize("mechanism", [LocalAveraging, VirtualClients])
 def test_a_client_of_n_parts_moves_n_times_as_far(mechanism):
-    transcript = mechanism(clip_norm=1.0, noise_multiplier=8.0).plan(clients=2, rounds=1, parts=4)
+    transcript = mechanism(clip_norm=1.0, noise_multiplier=8.0).plan(
+        Layout(clients=2, parts=4), rounds=1
+    )
     assert project(transcript, Scope(relation=REPLACE)) == gaussian(8.0)
     assert project(transcript, Scope(relation=REPLACE, unit="client")) == gaussian(2.0)
     assert project(transcript, Scope(relation=SPECIAL, unit="client")) == gaussian(2.0)
@@ -99,7 +104,7 @@ def test_local_steps_add_up_over_rounds():
         rule=SGD(learning_rate=0.1),
         sampling=Poisson(0.1),
     )
-    event = project(mechanism.plan(clients=3, rounds=4), Scope())
+    event = project(mechanism.plan(Layout(clients=3), rounds=4), Scope())
     step = dpa.PoissonSampledDpEvent(0.1, gaussian(2.0))
     assert event == dpa.SelfComposedDpEvent(step, 20)
 
@@ -113,7 +118,7 @@ def test_every_message_begins_an_epoch():
         rule=SGD(learning_rate=0.1),
         sampling=Shuffled(5, 10),
     )
-    transcript = mechanism.plan(clients=1, rounds=3)
+    transcript = mechanism.plan(Layout(clients=1), rounds=3)
     assert project(transcript, Scope(relation=REPLACE)) == gaussian(2.0, 6)
 
 
@@ -125,7 +130,7 @@ def test_adaptive_clipping_pays_for_its_count():
         steps=1,
         rule=SGD(learning_rate=0.1),
     )
-    event = project(mechanism.plan(clients=1, rounds=1), Scope())
+    event = project(mechanism.plan(Layout(clients=1), rounds=1), Scope())
     epsilon = FourierAccountant().compose(event).get_epsilon_bounds(1e-5)
     truth = gaussian_epsilon(1 / math.sqrt(3.2), 1e-5)
     assert epsilon.lower == pytest.approx(truth, rel=1e-9)
@@ -147,10 +152,10 @@ def test_the_plan_is_what_the_run_costs():
     scope = Scope(relation=REPLACE)
     for mechanism, pieces, plan in cases:
         run = mechanism.build(
-            model=MODEL, data=pieces, solver=solver, prior=PRIOR, rng=np.random.default_rng(0)
+            Setting(model=MODEL, prior=PRIOR, solver=solver), pieces, np.random.default_rng(0)
         )
         run.run(2)
-        planned = mechanism.plan(clients=3, rounds=2, dimension=2, **plan)
+        planned = mechanism.plan(Layout(clients=3, dimension=2, **plan), rounds=2)
         assert [r.source for r in run.transcript] == [r.source for r in planned]
         assert project(run.transcript, scope) == project(planned, scope)
 
@@ -161,12 +166,9 @@ def test_sums_of_a_sequential_schedule_hide_nothing():
         clip_norm=1.0, noise_multiplier=6.0, trusted_aggregator=True, precision_floor=1.0
     )
     run = mechanism.build(
-        model=MODEL,
-        data=shards(4),
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
-        schedule=Sequential(),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver(), schedule=Sequential()),
+        shards(4),
+        np.random.default_rng(0),
     )
     run.run(2)
     assert project(run.transcript, Scope(relation=REPLACE, view=AGGREGATE)) == gaussian(3.0, 2)
@@ -176,11 +178,7 @@ def test_a_voided_update_has_been_paid_for():
     """The message was computed before the server refused the total."""
     mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=1e6)
     run = mechanism.build(
-        model=MODEL,
-        data=shards(1),
-        solver=ExactSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(1),
+        Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()), shards(1), np.random.default_rng(1)
     )
     run.federation.server.on_improper = "refuse"
     run.run(3)
@@ -208,7 +206,7 @@ def test_an_error_leaves_a_transcript_that_can_be_projected():
 
     mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=2.0, precision_floor=1.0)
     run = mechanism.build(
-        model=MODEL, data=shards(2), solver=Broken(), prior=PRIOR, rng=np.random.default_rng(0)
+        Setting(model=MODEL, prior=PRIOR, solver=Broken()), shards(2), np.random.default_rng(0)
     )
     run.run(1)
     with pytest.raises(RuntimeError, match="lost"):
@@ -220,7 +218,7 @@ def test_an_error_leaves_a_transcript_that_can_be_projected():
 
 def test_colluders_know_the_noise_that_a_server_tells_its_clients():
     transcript = CentralNoise(clip_norm=1.0, noise_multiplier=2.0, memory="remembers").plan(
-        clients=3, rounds=1
+        Layout(clients=3), rounds=1
     )
     outside = project(transcript, Scope(relation=SPECIAL, unit="client", view=AGGREGATE))
     inside = project(transcript, Scope(relation=SPECIAL, unit="client", view=colluding(1)))
@@ -307,8 +305,8 @@ def test_remembered_shares_are_refused_from_the_second_round(view):
     mechanism = NoiseSplitting(clip_norm=1.0, noise_multiplier=2.0)
     scope = Scope(relation=SPECIAL, unit="client", view=view)
     with pytest.raises(UnsupportedEventError, match="remembers noise"):
-        project(mechanism.plan(clients=4, rounds=2), scope)
-    once = project(mechanism.plan(clients=4, rounds=1), scope)
+        project(mechanism.plan(Layout(clients=4), rounds=2), scope)
+    once = project(mechanism.plan(Layout(clients=4), rounds=1), scope)
     shares = 4 - view.colluders
     assert once.noise_multiplier == pytest.approx(2.0 * math.sqrt(shares / 4))
 
@@ -317,7 +315,7 @@ def test_remembered_noise_is_no_secret_from_all_others():
     """With all but one colluding, the sum shows the message; its noise follows from the data."""
     mechanism = NoiseSplitting(clip_norm=1.0, noise_multiplier=2.0)
     event = project(
-        mechanism.plan(clients=4, rounds=3),
+        mechanism.plan(Layout(clients=4), rounds=3),
         Scope(relation=SPECIAL, unit="client", view=colluding(3)),
     )
     assert event == gaussian(1.0, 3)
@@ -328,7 +326,7 @@ def test_remembered_noise_is_no_secret_from_all_others():
 def test_forgotten_or_reset_shares_are_answered(mechanism, memory):
     transcript = mechanism(
         clip_norm=1.0, noise_multiplier=6.0, trusted_aggregator=True, memory=memory
-    ).plan(clients=9, rounds=3, parts=1)
+    ).plan(Layout(clients=9, parts=1), rounds=3)
     for view, multiplier in ((AGGREGATE, 6.0), (colluding(5), 4.0), (MESSAGES, 2.0)):
         event = project(transcript, Scope(relation=REPLACE, view=view))
         assert event.count == 3
@@ -339,9 +337,9 @@ def test_virtual_factors_that_remember_are_refused_even_for_messages():
     mechanism = VirtualClients(clip_norm=1.0, noise_multiplier=2.0, memory="remembers")
     scope = Scope(relation=REPLACE)
     with pytest.raises(UnsupportedEventError, match="remembers noise"):
-        project(mechanism.plan(clients=2, rounds=2, parts=3), scope)
-    assert project(mechanism.plan(clients=2, rounds=2, parts=1), scope) == gaussian(2.0, 2)
-    assert project(mechanism.plan(clients=2, rounds=1, parts=3), scope) == gaussian(2.0)
+        project(mechanism.plan(Layout(clients=2, parts=3), rounds=2), scope)
+    assert project(mechanism.plan(Layout(clients=2, parts=1), rounds=2), scope) == gaussian(2.0, 2)
+    assert project(mechanism.plan(Layout(clients=2, parts=3), rounds=1), scope) == gaussian(2.0)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +354,7 @@ def test_virtual_factors_that_remember_are_refused_even_for_messages():
 def test_clients_are_not_added_or_removed(mechanism):
     """M enters resets and shares: a public constant."""
     with pytest.raises(UnsupportedEventError, match="number of clients is a public constant"):
-        project(mechanism.plan(clients=2, rounds=1), Scope(relation=ADD, unit="client"))
+        project(mechanism.plan(Layout(clients=2), rounds=1), Scope(relation=ADD, unit="client"))
 
 
 @pytest.mark.parametrize("relation", [REPLACE, SPECIAL])
@@ -365,50 +363,57 @@ def test_clipped_records_do_not_bound_a_client(relation):
         clip_norm=1.0, noise_multiplier=1.0, steps=1, rule=SGD(learning_rate=1.0)
     )
     with pytest.raises(UnsupportedEventError, match="does not bound what a whole client"):
-        project(mechanism.plan(clients=2, rounds=1), Scope(relation=relation, unit="client"))
+        project(
+            mechanism.plan(Layout(clients=2), rounds=1), Scope(relation=relation, unit="client")
+        )
 
 
 @pytest.mark.parametrize("mechanism", [LocalAveraging, VirtualClients])
 def test_shards_that_depend_on_the_data_are_refused(mechanism):
     settings = {"clip_norm": 1.0, "noise_multiplier": 1.0}
-    plan = {"clients": 1, "rounds": 1, "parts": 2}
-    by_position = mechanism(**settings).plan(**plan, assignment="position")
+    layout = Layout(clients=1, parts=2, assignment="position")
+    by_position = mechanism(**settings).plan(layout, rounds=1)
     with pytest.raises(UnsupportedEventError, match="shards cut by position depend on the data"):
         project(by_position, Scope(relation=ADD))
     assert project(by_position, Scope(relation=SPECIAL)) == gaussian(0.5)
-    assert project(mechanism(**settings).plan(**plan), Scope(relation=ADD)) == gaussian(0.5)
+    by_identity = mechanism(**settings).plan(Layout(clients=1, parts=2), rounds=1)
+    assert project(by_identity, Scope(relation=ADD)) == gaussian(0.5)
     with pytest.raises(TypeError, match="it may depend on the data"):
         mechanism(**settings).build(
-            model=MODEL,
-            data=[[shards(1)[0], shards(1)[0]]],
-            solver=ExactSolver(),
-            prior=PRIOR,
-            rng=np.random.default_rng(0),
+            Setting(model=MODEL, prior=PRIOR, solver=ExactSolver()),
+            [[shards(1)[0], shards(1)[0]]],
+            np.random.default_rng(0),
         )
 
 
 def test_sizes_in_averaging_weights_must_be_public():
-    by_size = FedAvgPerturbation(clip_norm=1.0, noise_multiplier=2.0)
+    by_size = FedAvgPerturbation(clip_norm=1.0, noise_multiplier=2.0, rule=SGD(learning_rate=0.1))
+    plan = by_size.plan(Layout(clients=2, sizes=(5, 5)), rounds=1)
     with pytest.raises(UnsupportedEventError, match="number of records acts outside"):
-        project(by_size.plan(sizes=[5, 5], rounds=1), Scope(relation=ADD))
-    assert project(by_size.plan(sizes=[5, 5], rounds=1), Scope(relation=REPLACE)) == gaussian(2.0)
-    public = FedAvgPerturbation(clip_norm=1.0, noise_multiplier=2.0, weights=(0.5, 0.5))
-    assert project(public.plan(sizes=[5, 5], rounds=1), Scope(relation=ADD)) == gaussian(1.0)
-    run = public.run(
-        model=LinearRegression(dimension=1, noise_std=1.0),
-        data=[records(1.0), records(2.0)],
-        rule=SGD(learning_rate=0.1),
-        rounds=1,
-        local_steps=1,
-        rng=np.random.default_rng(0),
-        regularisation=1.0,  # divided by the number of all records
+        project(plan, Scope(relation=ADD))
+    assert project(plan, Scope(relation=REPLACE)) == gaussian(2.0)
+    with pytest.raises(ValueError, match="`sizes` must be given"):
+        by_size.plan(Layout(clients=2), rounds=1)
+    public = dataclasses.replace(by_size, weights=(0.5, 0.5))
+    assert project(public.plan(Layout(clients=2), rounds=1), Scope(relation=ADD)) == gaussian(1.0)
+    penalised = dataclasses.replace(
+        public, regularisation=1.0
+    )  # divided by the number of all records
+    run = penalised.build(
+        Setting(
+            model=LinearRegression(dimension=1, noise_std=1.0),
+            prior=MeanFieldGaussian.from_mean_variance([0.0], [1.0]),
+        ),
+        [records(1.0), records(2.0)],
+        np.random.default_rng(0),
     )
+    run.run(1)
     with pytest.raises(UnsupportedEventError, match="number of records acts outside"):
         project(run.transcript, Scope(relation=ADD))
 
 
 def test_too_many_colluders_are_refused():
-    transcript = CentralNoise(clip_norm=1.0, noise_multiplier=1.0).plan(clients=3, rounds=1)
+    transcript = CentralNoise(clip_norm=1.0, noise_multiplier=1.0).plan(Layout(clients=3), rounds=1)
     with pytest.raises(UnsupportedEventError, match="3 clients cannot collude against one of"):
         project(transcript, Scope(relation=REPLACE, view=colluding(3)))
 
@@ -421,12 +426,14 @@ def test_sums_of_discrete_noises_are_refused_and_single_ones_answered():
         memory="forgets",
         noise=ReleaseNoise(),
     )
-    transcript = mechanism.plan(clients=4, rounds=2)
+    transcript = mechanism.plan(Layout(clients=4), rounds=2)
     with pytest.raises(UnsupportedEventError, match="sum of several discrete Gaussians"):
         project(transcript, Scope(relation=REPLACE, view=AGGREGATE))
     assert project(transcript, Scope(relation=REPLACE)) == gaussian(1.0, 2)
     central = CentralNoise(clip_norm=1.0, noise_multiplier=2.0, noise=ReleaseNoise())
-    event = project(central.plan(clients=4, rounds=1), Scope(relation=REPLACE, view=AGGREGATE))
+    event = project(
+        central.plan(Layout(clients=4), rounds=1), Scope(relation=REPLACE, view=AGGREGATE)
+    )
     assert event == gaussian(2.0)
 
 
@@ -528,4 +535,4 @@ def test_sampling_for_other_data_is_refused(scheme):
         sampling=scheme,
     )
     with pytest.raises(ValueError, match="`sampling` must"):
-        mechanism.build(model=MODEL, data=shards(2), prior=PRIOR, rng=np.random.default_rng(0))
+        mechanism.build(Setting(model=MODEL, prior=PRIOR), shards(2), np.random.default_rng(0))

@@ -22,6 +22,7 @@ from mechanisms import (
     DPOptimisation,
     FedAvgPerturbation,
     LayerClip,
+    Layout,
     LocalAveraging,
     NoiseSplitting,
     NoNoise,
@@ -29,6 +30,7 @@ from mechanisms import (
     Partition,
     QuantileTracker,
     Scope,
+    Setting,
     SimulationNoise,
     VirtualClients,
     colluding,
@@ -85,12 +87,9 @@ def released(mechanism, own):
     """The messages of client 0 and the sums, of the one round of a run."""
     others = [Partition.whole(records(1.0)) for _ in range(CLIENTS - 1)]
     run = mechanism.build(
-        model=MODEL,
-        data=[own, *others],
-        solver=ExtremeSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
-        schedule=None,
+        Setting(model=MODEL, prior=PRIOR, solver=ExtremeSolver()),
+        [own, *others],
+        np.random.default_rng(0),
     )
     run.run(1)
     message = next(r.value for r in run.transcript if r.sender == 0)
@@ -140,14 +139,12 @@ def test_perturbed_changes(mechanism, parts, joint, scope):
 
     loud = mechanism(**settings(trusted_aggregator=joint, memory="forgets"))
     run = loud.build(
-        model=MODEL,
-        data=[
+        Setting(model=MODEL, prior=PRIOR, solver=ExtremeSolver()),
+        [
             neighbours(scope.unit, scope.relation, parts)[0],
             *(Partition.whole(records(1.0)) for _ in range(CLIENTS - 1)),
         ],
-        solver=ExtremeSolver(),
-        prior=PRIOR,
-        rng=np.random.default_rng(0),
+        np.random.default_rng(0),
     )
     run.run(1)
     event = project_clients(run.transcript, scope)[0]
@@ -159,14 +156,14 @@ def test_central_noise(scope):
     quiet = CentralNoise(**settings(noise=NoNoise()))
     before, after = (released(quiet, own)[1] for own in neighbours(scope.unit, scope.relation, 1))
     std = DAMPING * SIGMA * CLIP
-    event = project(CentralNoise(**settings()).plan(clients=CLIENTS, rounds=1), scope)
+    event = project(CentralNoise(**settings()).plan(Layout(clients=CLIENTS), rounds=1), scope)
     measured = np.linalg.norm(before - after) / std
     assert accountants_shift(event, scope.relation) == pytest.approx(measured, rel=1e-8)
 
 
 @pytest.mark.parametrize("scope", [s for s in SCOPES if s.view is MESSAGES], ids=str)
 def test_central_noise_leaves_messages_bare(scope):
-    transcript = CentralNoise(**settings()).plan(clients=CLIENTS, rounds=1)
+    transcript = CentralNoise(**settings()).plan(Layout(clients=CLIENTS), rounds=1)
     assert project(transcript, scope) == dpa.NonPrivateDpEvent()
 
 
@@ -175,7 +172,7 @@ def test_noise_splitting(scope):
     quiet = NoiseSplitting(**settings(noise=NoNoise()))
     before, after = (released(quiet, own)[0] for own in neighbours(scope.unit, scope.relation, 1))
     std = DAMPING * SIGMA * CLIP / math.sqrt(CLIENTS)
-    event = project(NoiseSplitting(**settings()).plan(clients=CLIENTS, rounds=1), scope)
+    event = project(NoiseSplitting(**settings()).plan(Layout(clients=CLIENTS), rounds=1), scope)
     measured = np.linalg.norm(before - after) / std
     assert accountants_shift(event, scope.relation) == pytest.approx(measured, rel=1e-8)
 
@@ -212,15 +209,12 @@ def test_dp_optimisation(relation, view, clip):
     )
     for shard in GRADIENT_PAIRS[relation]:
         run = quiet.build(
-            model=MODEL,
-            data=[shard, records(1.0)],
-            prior=PRIOR,
-            rng=np.random.default_rng(0),
+            Setting(model=MODEL, prior=PRIOR), [shard, records(1.0)], np.random.default_rng(0)
         )
         run.run(1)
     before, after = rule.gradients[0], rule.gradients[2]
     loud = DPOptimisation(clip_norm=clip, noise_multiplier=SIGMA, steps=1, rule=rule)
-    event = project(loud.plan(clients=2, rounds=1), Scope(relation=relation, view=view))
+    event = project(loud.plan(Layout(clients=2), rounds=1), Scope(relation=relation, view=view))
     # At layer norms (0.3, 0.4) the log-variance part of −½ is clipped to 0.4, whatever the target.
     norm = CLIP if clip == CLIP else 0.5
     measured = np.linalg.norm(before - after) / (SIGMA * norm)
@@ -248,20 +242,17 @@ def test_federated_averaging(scope, joint):
         mechanism = FedAvgPerturbation(
             clip_norm=CLIP,
             noise_multiplier=SIGMA,
+            rule=SGD(learning_rate=1.0),
             weights=weights,
             trusted_aggregator=joint,
             noise=noise,
         )
-        return mechanism.run(
-            model=MODEL,
-            data=[records(*targets), *(records(1.0) for _ in range(CLIENTS - 1))],
-            rule=SGD(learning_rate=1.0),
-            rounds=1,
-            local_steps=1,
-            rng=np.random.default_rng(0),
-        )
+        data = [records(*targets), *(records(1.0) for _ in range(CLIENTS - 1))]
+        run = mechanism.build(Setting(model=MODEL, prior=PRIOR), data, np.random.default_rng(0))
+        run.run(1)
+        return run
 
-    before, after = (run(NoNoise(), targets).weights for targets in pair)
+    before, after = (run(NoNoise(), targets).estimate for targets in pair)
     share = SIGMA * CLIP / (math.sqrt(CLIENTS) if joint else 1.0)
     known = {"messages": (0.1, 0.2, 0.3), "aggregate": (), "colluding": (0.2, 0.3)}[scope.view.kind]
     std = share * math.sqrt(sum(w * w for w in weights if w not in known))
@@ -289,7 +280,7 @@ def test_adaptive_clipping(relation, pair):
     mechanism = DPOptimisation(
         clip_norm=settings, noise_multiplier=SIGMA, steps=1, rule=SGD(learning_rate=1.0)
     )
-    event = project(mechanism.plan(clients=1, rounds=1), Scope(relation=relation))
+    event = project(mechanism.plan(Layout(clients=1), rounds=1), Scope(relation=relation))
     inverse = math.hypot(*(1.0 / part.noise_multiplier for part in event.events))
     factor = 2.0 if relation is REPLACE else 1.0
     assert factor * inverse == pytest.approx(measured, rel=1e-6)

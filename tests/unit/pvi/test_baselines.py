@@ -11,6 +11,7 @@ from pvi import (
     Adam,
     ClientSampling,
     ExactSolver,
+    FederatedAveraging,
     LinearRegression,
     LogisticRegression,
     MeanFieldGaussian,
@@ -18,7 +19,6 @@ from pvi import (
     Shard,
     committee,
     elbo_gradient,
-    federated_averaging,
     global_vi,
 )
 from pvi.solvers.local import prior_gradient
@@ -177,15 +177,15 @@ def test_global_vi_with_one_state_per_client_takes_larger_steps_for_rare_clients
 def test_federated_averaging_with_one_step_is_gradient_descent_on_pooled_data():
     parts = shards()
     pooled = Shard.concatenate(parts)
-    result = federated_averaging(
+    result = FederatedAveraging(
         LINEAR,
         parts,
         rule=SGD(learning_rate=0.1),
-        rounds=7,
         local_steps=1,
         rng=np.random.default_rng(0),
         regularisation=0.5,
     )
+    result.run(7)
     weights = np.zeros(2)
     for _ in range(7):
         residual = pooled.targets - pooled.inputs @ weights
@@ -197,15 +197,15 @@ def test_federated_averaging_with_one_step_is_gradient_descent_on_pooled_data():
 @pytest.mark.parametrize("persistent", [False, True])
 def test_federated_averaging_with_adam_matches_torch(persistent):
     parts = shards(labels=True)
-    result = federated_averaging(
+    result = FederatedAveraging(
         LOGISTIC,
         parts,
         rule=Adam(learning_rate=0.05),
-        rounds=4,
         local_steps=5,
         rng=np.random.default_rng(0),
         persistent=persistent,
     )
+    result.run(4)
     weights = torch.zeros(2, dtype=torch.float64)
     locals_ = [torch.nn.Parameter(weights.clone()) for _ in parts]
     optimisers = [torch.optim.Adam([local], lr=0.05) for local in locals_]
@@ -229,15 +229,15 @@ def test_federated_averaging_with_adam_matches_torch(persistent):
 def test_federated_averaging_converges_to_the_pooled_optimum_with_one_local_step():
     parts = shards(labels=True)
     pooled = Shard.concatenate(parts)
-    result = federated_averaging(
+    result = FederatedAveraging(
         LOGISTIC,
         parts,
         rule=SGD(learning_rate=1.0),
-        rounds=2000,
         local_steps=1,
         rng=np.random.default_rng(0),
         regularisation=1.0,
     )
+    result.run(2000)
 
     def loss(w):
         return np.logaddexp(0, -pooled.targets * (pooled.inputs @ w)).sum() + 0.5 * w @ w
@@ -254,16 +254,16 @@ def test_federated_averaging_alter_hook_and_batches():
         return 0.5 * change
 
     start = np.zeros((3, 2))
-    result = federated_averaging(
+    result = FederatedAveraging(
         LINEAR,
         parts,
         rule=SGD(learning_rate=0.1),
-        rounds=1,
         local_steps=1,
         rng=np.random.default_rng(0),
         start=start,
         alter=alter,
     )
+    result.run(1)
     assert calls == [(k, 1, (3, 2)) for k in range(3)]
     pooled = Shard.concatenate(parts)
     step = 0.05 * pooled.inputs.T @ pooled.targets / 15

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mechanisms
+from mechanisms import Setting
 from pvi import (
     Adam,
     AveragedShards,
@@ -86,11 +87,9 @@ def test_mechanisms_clip_and_perturb_the_same(mechanism, memory):
         run = mechanism(
             clip_norm=0.3, noise_multiplier=0.5, damping=0.5, memory=memory, precision_floor=0.5
         ).build(
-            model=MODEL,
-            data=[mechanisms.Partition.by_position(shard, 4) for shard in parts((13, 9))],
-            solver=own,
-            prior=PRIOR,
-            rng=np.random.default_rng(1),
+            Setting(model=MODEL, prior=PRIOR, solver=own),
+            [mechanisms.Partition.by_position(shard, 4) for shard in parts((13, 9))],
+            np.random.default_rng(1),
         )
         run.run(3)
         runs.append(run)

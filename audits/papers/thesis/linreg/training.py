@@ -19,12 +19,7 @@ from audits.papers.thesis.linreg.case import BatchPercentile, Case, FixedNorm
 from audits.papers.thesis.linreg.descent import ThesisDescent
 from audits.papers.thesis.linreg.sparse_poisson import GapSampler
 from audits.papers.thesis.linreg.variant import OWN_WAY
-from mechanisms import (
-    DPOptimisation,
-    Scope,
-    epsilon_bounds,
-    project,
-)
+from mechanisms import DPOptimisation, Layout, Scope, Setting, epsilon_bounds, project
 from pvi import (
     SGD,
     Client,
@@ -139,7 +134,7 @@ def certified(case: Case, updates: int, delta: float) -> tuple[float, float] | N
 def _certified(case: Case, updates: int, delta: float) -> tuple[float, float]:
     mechanism = case.mechanism()
     assert mechanism is not None
-    plan = mechanism.plan(clients=case.clients, rounds=updates, dimension=2)
+    plan = mechanism.plan(Layout(clients=case.clients, dimension=2), rounds=updates)
     bounds = epsilon_bounds(plan, SCOPE, delta)
     return bounds.lower, bounds.upper
 
@@ -156,7 +151,7 @@ def moments_epsilon(case: Case, updates: int, delta: float) -> float:
         steps=case.steps,
         rule=SGD(learning_rate=1.0),
         sampling=case.sampling,
-    ).plan(clients=1, rounds=updates)
+    ).plan(Layout(clients=1), rounds=updates)
     return float(MomentsAccountant().compose(project(plan, SCOPE)).get_epsilon(delta))
 
 
@@ -185,12 +180,7 @@ def _federation(
     mechanism = case.mechanism()
     if mechanism is not None and not case.variant.own_descent:
         run = mechanism.build(
-            model=model,
-            data=shards,
-            prior=prior,
-            rng=rng,
-            schedule=schedule,
-            keep_values=False,
+            Setting(model=model, prior=prior, schedule=schedule), shards, rng, keep_values=False
         )
         return run.federation
     solver = _solver(case)

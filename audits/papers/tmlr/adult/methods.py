@@ -8,8 +8,8 @@ bound of ε at the target.
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -22,12 +22,14 @@ from mechanisms import (
     AGGREGATE,
     MESSAGES,
     DPOptimisation,
+    Layout,
     LocalAveraging,
     Memory,
     Partition,
     Poisson,
     PrivateRun,
     Scope,
+    Setting,
     Transcript,
     VirtualClients,
 )
@@ -137,7 +139,9 @@ def parts_of(method: Method, tuning: Tuning, sizes: Sequence[int]) -> list[int]:
     return [1] * (1 if method.kind == "global" else len(sizes))
 
 
-def mechanism(method: Method, tuning: Tuning, noise_multiplier: float) -> Any:
+def mechanism(
+    method: Method, tuning: Tuning, noise_multiplier: float
+) -> DPOptimisation | LocalAveraging | VirtualClients:
     """The mechanism of a method."""
     if method.kind in ("average", "virtual"):
         family = LocalAveraging if method.kind == "average" else VirtualClients
@@ -175,11 +179,11 @@ def plan(
       parts: Of each client; a public number, as neighbours differ in one record's values only.
     """
     own = mechanism(method, tuning, noise_multiplier)
-    cut: dict[str, Any] = {}
     if method.kind in ("average", "virtual"):
-        cut = {"parts": parts, "assignment": "position"}
-    planned: Transcript = own.plan(clients=len(parts), rounds=tuning.rounds, **cut)
-    return planned
+        layout = Layout(clients=len(parts), parts=tuple(parts), assignment="position")
+    else:
+        layout = Layout(clients=len(parts))
+    return own.plan(layout, rounds=tuning.rounds)
 
 
 @functools.cache
@@ -234,22 +238,20 @@ def train(
         _committee(method, tuning, noise_multiplier, likelihood, shards, rng, watch)
         return
     own = mechanism(method, tuning, noise_multiplier)
-    common: dict[str, Any] = {
-        "model": likelihood.model,
-        "prior": likelihood.prior,
-        "rng": rng,
-        "keep_values": False,
-    }
     parts = parts_of(method, tuning, [shard.size for shard in shards])
     # One round of a sequential schedule is a message of each client, as one of a synchronous is.
-    schedule = Synchronous() if method.trusted else Sequential()
+    setting = Setting(
+        model=likelihood.model,
+        prior=likelihood.prior,
+        schedule=Synchronous() if method.trusted else Sequential(),
+    )
     messages = len(shards)
     if method.kind == "global":
         # With an aggregator that hides who has which records, all clients are one.
-        run = own.build(data=[Shard.concatenate(list(shards))], **common)
+        run = own.build(setting, [Shard.concatenate(list(shards))], rng, keep_values=False)
         messages *= tuning.steps
     elif method.kind == "optimisation":
-        run = own.build(data=shards, schedule=schedule, **common)
+        run = own.build(setting, shards, rng, keep_values=False)
     else:
         batch = likelihood.local_batch
         solver = GradientSolver(
@@ -261,7 +263,8 @@ def train(
         data = [
             Partition.by_position(shard, count) for shard, count in zip(shards, parts, strict=True)
         ]
-        run = own.build(data=data, solver=StackedSolver(solver), schedule=schedule, **common)
+        setting = replace(setting, solver=StackedSolver(solver))
+        run = own.build(setting, data, rng, keep_values=False)
     run.federation.record = False
     if likelihood.initial_mean is not None:
         _begin(run, likelihood.initial_mean(rng), parts if method.kind == "virtual" else None)
@@ -305,7 +308,7 @@ def _committee(
     start = None if likelihood.initial_mean is None else likelihood.initial_mean(rng)
     for shard in shards:
         run = mechanism(method, tuning, noise_multiplier).build(
-            model=likelihood.model, data=[shard], prior=own_prior, rng=rng, keep_values=False
+            Setting(model=likelihood.model, prior=own_prior), [shard], rng, keep_values=False
         )
         if start is not None:
             _begin(run, start, None)

@@ -9,7 +9,8 @@ from dp_accounting import NeighboringRelation
 from accountants import Bounds, calibrate_noise, classical, gaussian
 from audits.papers.study import Cost
 from audits.papers.tum.credit.training import TEST_SHARE, Noise
-from mechanisms import AGGREGATE, Scope, epsilon_bounds
+from mechanisms import AGGREGATE, Layout, Scope, epsilon_bounds
+from pvi import SGD
 from pvi.data.credit import client_sizes
 
 CLIENTS = 14
@@ -28,7 +29,8 @@ def training_sizes(records: int) -> tuple[int, ...]:
 @functools.cache
 def bounds(noise: Noise, records: int, rounds: int, scope: Scope, delta: float) -> Bounds:
     """The certified interval of ε for the worst client."""
-    plan = noise.mechanism(CLIENTS).plan(sizes=training_sizes(records), rounds=rounds)
+    layout = Layout(clients=CLIENTS, sizes=training_sizes(records))
+    plan = noise.mechanism(CLIENTS, SGD(learning_rate=1.0)).plan(layout, rounds=rounds)
     return epsilon_bounds(plan, scope, delta)
 
 

@@ -13,8 +13,17 @@ from scipy.stats import rankdata
 
 from accountants.arrays import FloatArray
 from audits.papers.study import Result
-from mechanisms import FedAvgPerturbation
-from pvi import SGD, Adam, LogisticRegression, Rule, Shard, State, federated_averaging
+from mechanisms import FedAvgPerturbation, Setting
+from pvi import (
+    SGD,
+    Adam,
+    FederatedAveraging,
+    LogisticRegression,
+    MeanFieldGaussian,
+    Rule,
+    Shard,
+    State,
+)
 from pvi.data import Dataset, credit_data, holdout
 
 Optimiser: TypeAlias = Literal["GD", "Adam"]
@@ -72,9 +81,12 @@ class Noise:
     noise_multiplier: float
     aggregator: Literal["none", "sizes", "equal"] = "none"
 
-    def mechanism(self, clients: int) -> FedAvgPerturbation:
-        """The mechanism for so many clients."""
+    def mechanism(self, clients: int, rule: Rule, local_steps: int = 1) -> FedAvgPerturbation:
+        """The mechanism for so many clients; local steps are free."""
         return FedAvgPerturbation(
+            rule=rule,
+            local_steps=local_steps,
+            regularisation=REGULARISATION,
             clip_norm=self.clip_norm,
             noise_multiplier=self.noise_multiplier,
             weights=(1.0 / clients,) * clients if self.aggregator == "equal" else None,
@@ -192,35 +204,29 @@ def _weights(
     post-processing, and Adam at the server needs no more than that.
     """
     model = BalancedLogistic(shards[0].inputs.shape[-1])
-    mechanism = None if method.noise is None else method.noise.mechanism(len(shards))
     at_server = method.local_steps == 1
     weights, history = np.zeros(model.dimension), []
     state: State = {}
     for number in range(1, rounds + 1):
         local = SGD(learning_rate=1.0) if at_server else method.rule(number)
-        if mechanism is None:
-            moved = federated_averaging(
+        if method.noise is None:
+            averaging = FederatedAveraging(
                 model,
                 shards,
                 rule=local,
-                rounds=1,
                 local_steps=method.local_steps,
                 rng=rng,
                 start=weights,
                 regularisation=REGULARISATION,
-            ).weights
+            )
+            averaging.run(1)
+            moved = averaging.weights
         else:
-            moved = mechanism.run(
-                model=model,
-                data=shards,
-                rule=local,
-                rounds=1,
-                local_steps=method.local_steps,
-                rng=rng,
-                start=weights,
-                regularisation=REGULARISATION,
-                keep_values=False,
-            ).weights
+            start = MeanFieldGaussian(natural_mean=weights, precision=np.ones(model.dimension))
+            mechanism = method.noise.mechanism(len(shards), local, method.local_steps)
+            run = mechanism.build(Setting(model=model, prior=start), shards, rng, keep_values=False)
+            run.run(1)
+            moved = run.estimate
         if at_server:
             step, state = method.rule(number).step(moved - weights, state)
             weights = weights + step

@@ -16,7 +16,7 @@ from accountants import FourierAccountant, IntervalAccountant, MomentsAccountant
 from audits.papers.study import Cost, Result
 from audits.papers.workshop.table5.adult import shares_of_positives
 from audits.papers.workshop.table5.settings import TABLE_1, WorkshopSettings
-from mechanisms import DPOptimisation, FixedSize, Poisson, Sampling, Scope
+from mechanisms import DPOptimisation, FixedSize, Layout, Poisson, Sampling, Scope
 from pvi import Adagrad
 
 Accountant = Literal["moments", "Rényi", "Fourier"]
@@ -107,7 +107,7 @@ def client_cost(
 ) -> Cost:
     """What `updates` updates cost one client with so many records, whose messages are seen."""
     scheme = sampling(settings, batches, records)
-    plan = mechanism(settings, scheme).plan(clients=1, rounds=updates)
+    plan = mechanism(settings, scheme).plan(Layout(clients=1), rounds=updates)
     words = (
         f"Poisson q = {settings.sampling_rate:g}"
         if batches == "Poisson"

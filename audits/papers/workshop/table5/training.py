@@ -17,6 +17,7 @@ from audits.papers.workshop.table5.budget import (
     updates_within,
 )
 from audits.papers.workshop.table5.settings import TABLE_1, WorkshopSettings
+from mechanisms import Setting
 
 GlobalVariant = Literal[
     "records", "clients alike", "clients 1/N", "clients 1/N, own states", "clients 1/N, own scales"
@@ -105,11 +106,9 @@ def private_job(
     order = _reporting_order(clients.sizes, [small] * half + [large] * half, rng)
     schemes = [sampling(settings, batches, size) for size in clients.sizes]
     run = mechanism(settings, *schemes).build(
-        model=clients.model,
-        data=clients.shards,
-        prior=clients.prior,
-        rng=rng,
-        schedule=_Order(order),
+        Setting(model=clients.model, prior=clients.prior, schedule=_Order(order)),
+        clients.shards,
+        rng,
         keep_values=False,
     )
     run.federation.record = False

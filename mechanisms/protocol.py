@@ -1,0 +1,202 @@
+"""What all mechanisms have in common: facts before a run, and a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, TypeAlias
+
+import numpy as np
+
+from accountants import validate
+from accountants.arrays import FloatArray
+from mechanisms.budget import Budget
+from mechanisms.plan import plan_rounds
+from mechanisms.primitives.partition import Partition
+from mechanisms.release import ASSIGNMENTS, Assignment, Contribution, ServerNoise, Transcript
+from pvi import (
+    Callback,
+    LocalSolver,
+    MeanFieldGaussian,
+    Model,
+    PointModel,
+    Schedule,
+    Shard,
+    Synchronous,
+)
+
+Data: TypeAlias = Sequence[Shard] | Sequence[Partition]
+"""One `Shard` or `Partition` per client."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What is public of the clients' data before anything runs.
+
+    Attributes:
+      clients: M.
+      parts: N, into how many parts a client's data are cut: the same for all clients, or one for
+        each.
+      assignment: How records get to parts, see `Partition`.
+      sizes: The clients' numbers of records, where a mechanism uses them.
+      dimension: Of θ.
+    """
+
+    clients: int
+    parts: int | tuple[int, ...] = 1
+    assignment: Assignment = "identity"
+    sizes: tuple[int, ...] | None = None
+    dimension: int = 1
+
+    def __post_init__(self) -> None:
+        validate.count("clients", self.clients)
+        validate.count("dimension", self.dimension)
+        validate.one_of("assignment", self.assignment, ASSIGNMENTS)
+        for parts in (self.parts,) if isinstance(self.parts, int) else self.parts:
+            validate.count("parts", parts)
+        for name in ("parts", "sizes"):
+            value = getattr(self, name)
+            if isinstance(value, Sequence) and len(value) != self.clients:
+                raise ValueError(
+                    f"`{name}` must have one entry per client ({self.clients}), got {value!r}."
+                )
+        for size in self.sizes or ():
+            validate.count("sizes", size, minimum=0)
+
+    @classmethod
+    def of(cls, data: Sequence[Partition], dimension: int) -> "Layout":
+        """The layout of these data."""
+        cuts = {partition.assignment for partition in data}
+        return cls(
+            clients=len(data),
+            parts=tuple(len(partition.shards) for partition in data),
+            assignment="identity" if cuts == {"identity"} else "position",
+            sizes=tuple(partition.size for partition in data),
+            dimension=dimension,
+        )
+
+    def parts_of(self, client: int) -> int:
+        """N of one client."""
+        return self.parts if isinstance(self.parts, int) else self.parts[client]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is learnt and how: all that a run needs besides its mechanism and its data.
+
+    Attributes:
+      model: The likelihood, any that the engine has.
+      prior: p, whose batch axes are independent repetitions.
+      solver: The local solver; None for mechanisms that take their own local steps.
+      schedule: Who updates when; it must not depend on the data.
+    """
+
+    model: Model | PointModel
+    prior: MeanFieldGaussian
+    solver: LocalSolver | None = None
+    schedule: Schedule = field(default_factory=Synchronous)
+
+    def variational_model(self) -> Model:
+        """The model, if it has gradients of expected log-likelihoods."""
+        if not isinstance(self.model, Model):
+            raise TypeError(
+                "`model` must have gradients by mean and log-variance, got "
+                f"{type(self.model).__name__}."
+            )
+        return self.model
+
+    def point_model(self) -> PointModel:
+        """The model, if it has scores of point estimates."""
+        if not isinstance(self.model, PointModel):
+            raise TypeError(
+                f"`model` must have scores of point estimates, got {type(self.model).__name__}."
+            )
+        return self.model
+
+    def require_solver(self) -> LocalSolver:
+        """The solver, or an error that asks for one."""
+        if self.solver is None:
+            raise ValueError("`solver` must be given for this mechanism, got None.")
+        return self.solver
+
+    def refuse_solver(self) -> None:
+        """Raises where a solver was given that would not be used."""
+        if self.solver is not None:
+            raise ValueError(
+                "`solver` must be left out: this mechanism takes its own local steps, got "
+                f"{self.solver!r}."
+            )
+
+
+class Run(Protocol):
+    """A run: `PrivateRun` of partitioned inference, or `AveragingRun` of federated averaging."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """All releases so far."""
+        ...
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The present estimate of θ, (..., d)."""
+        ...
+
+    def run(self, rounds: int, *, callbacks: Sequence[Callback] = ()) -> object:
+        """Makes `rounds` more rounds."""
+        ...
+
+
+class Mechanism(Protocol):
+    """A way to learn from clients' data in which every message has a cost.
+
+    A mechanism says, before anything runs, which facts stand behind each client's message
+    (`contributions`) and what the server adds (`server_noise`); `build` makes a run whose releases
+    carry those very facts. `plan` follows from them.
+    """
+
+    __slots__ = ()
+
+    takes_solver: ClassVar[bool]
+    """Whether a local solver is asked for; otherwise the mechanism takes its own local steps."""
+
+    def contributions(self, layout: Layout) -> tuple[Contribution, ...]:
+        """The facts behind a message of each client."""
+        ...
+
+    def server_noise(self, layout: Layout) -> ServerNoise:
+        """What the server adds to a group's sum."""
+        ...
+
+    def build(
+        self,
+        setting: Setting,
+        data: Data,
+        rng: np.random.Generator,
+        *,
+        budget: Budget | None = None,
+        keep_values: bool = True,
+    ) -> Run:
+        """A run of this mechanism that has made no round yet.
+
+        Args:
+          setting: What is learnt and how.
+          data: One `Shard` or `Partition` per client.
+          rng: The simulation's generator.
+          budget: Limits per client.
+          keep_values: Whether the transcript keeps what was sent.
+        """
+        ...
+
+    def plan(self, layout: Layout, *, rounds: int, schedule: Schedule | None = None) -> Transcript:
+        """The transcript of a run that has not been made: its costs, without values.
+
+        Args:
+          layout: What is public of the data.
+          rounds: How many rounds the run will make.
+          schedule: Who updates when; `Synchronous()` if not given. Where the schedule is random,
+            every client is counted as often as it can possibly report.
+        """
+        return plan_rounds(
+            self.contributions(layout),
+            self.server_noise(layout),
+            rounds,
+            Synchronous() if schedule is None else schedule,
+        )
