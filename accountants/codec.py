@@ -147,7 +147,12 @@ def load_document(kind: str, text: str) -> dict[str, Any]:
         body = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
     except RecursionError:
         raise ValueError(f"the JSON must be nested at most {_MAX_DEPTH} deep.") from None
-    body = expect(dict, "document", body)
+    return check_format(kind, body)
+
+
+def check_format(kind: str, document: Any) -> dict[str, Any]:
+    """A document's body without its format and version, which must be these."""
+    body: dict[str, Any] = dict(expect(dict, "document", document))
     found = (body.pop("format", None), body.pop("version", None))
     if found != (kind, VERSION):
         raise ValueError(f"`format`, `version` must be {(kind, VERSION)}, got {found}.")

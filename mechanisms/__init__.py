@@ -13,10 +13,12 @@ from mechanisms.central_noise import CentralNoise
 from mechanisms.certify import certify
 from mechanisms.dominance import dominates
 from mechanisms.dp_optimisation import DPOptimisation
+from mechanisms.experiment import Experiment, ScopedCost, cost_by_scope
 from mechanisms.fedavg import AveragingRun, FedAvgPerturbation
 from mechanisms.guarded import GuardedSolver
 from mechanisms.local_averaging import LocalAveraging
 from mechanisms.noise_splitting import NoiseSplitting
+from mechanisms.observation import Observation, seen
 from mechanisms.parameter_perturbation import ParameterPerturbation
 from mechanisms.part_noise import Memory
 from mechanisms.primitives.adaptive_clipping import AdaptiveClip, QuantileTracker
@@ -44,12 +46,14 @@ from mechanisms.primitives.sampling import (
     Shuffled,
     require_match,
 )
+from mechanisms.prior import Prior
 from mechanisms.private_run import PrivateRun
 from mechanisms.projection import epsilon_bounds, project, project_clients
 from mechanisms.protocol import Data, Layout, Mechanism, Run, Setting
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
 from mechanisms.scope import AGGREGATE, MESSAGES, Scope, View, colluding
 from mechanisms.virtual_clients import VirtualClients
+from mechanisms.worst_case import WorstCase, worst_case
 
 __all__ = [
     "AGGREGATE",
@@ -67,6 +71,7 @@ __all__ = [
     "Contribution",
     "DPOptimisation",
     "Data",
+    "Experiment",
     "FedAvgPerturbation",
     "FixedSize",
     "FlatClip",
@@ -79,9 +84,11 @@ __all__ = [
     "NoNoise",
     "NoiseSource",
     "NoiseSplitting",
+    "Observation",
     "ParameterPerturbation",
     "Partition",
     "Poisson",
+    "Prior",
     "PrivateRun",
     "QuantileTracker",
     "Release",
@@ -89,6 +96,7 @@ __all__ = [
     "Run",
     "Sampling",
     "Scope",
+    "ScopedCost",
     "Screened",
     "ServerNoise",
     "Setting",
@@ -98,9 +106,11 @@ __all__ = [
     "UnsupportedEventError",
     "View",
     "VirtualClients",
+    "WorstCase",
     "certify",
     "clip_rows",
     "colluding",
+    "cost_by_scope",
     "delta_slack",
     "dominates",
     "epsilon_bounds",
@@ -109,5 +119,7 @@ __all__ = [
     "require_match",
     "sample_discrete_gaussian",
     "screen_records",
+    "seen",
     "total_variation",
+    "worst_case",
 ]
