@@ -7,7 +7,15 @@ statistic by itself, `assert_private` is for test suites, `estimate_epsilon` bou
 hypothesis and matplotlib.
 """
 
-from audits.claim import Claim, TabulatedProfile
+from audits.claims import (
+    Claim,
+    EventClaim,
+    GaussianClaim,
+    PointClaim,
+    ProfileClaim,
+    TabulatedProfile,
+    ZeroConcentratedClaim,
+)
 from audits.estimators.fixed import clopper_pearson, gaussian_dp, judge
 from audits.estimators.one_run import one_run_audit
 from audits.estimators.white_box import audit_noise
@@ -25,16 +33,21 @@ __all__ = [
     "Claim",
     "Coordinate",
     "DrawFunction",
+    "EventClaim",
     "Evidence",
+    "GaussianClaim",
     "LikelihoodRatio",
     "LinearScore",
     "Pair",
+    "PointClaim",
+    "ProfileClaim",
     "Statistic",
     "Summary",
     "TabulatedProfile",
     "Verdict",
     "Word",
     "WorkerLostError",
+    "ZeroConcentratedClaim",
     "assert_private",
     "audit",
     "audit_noise",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from accountants import codec
-from audits.claim import Claim
+from audits.claims import Claim
 from audits.evidence import Evidence
 from audits.wording import down, up
 

@@ -13,7 +13,7 @@ from scipy import optimize, stats
 
 from accountants import gaussian, validate
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import Claim
 from audits.evidence import Evidence
 from audits.testing.guesses import as_scores
 from audits.verdict import Verdict, Word

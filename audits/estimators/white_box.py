@@ -24,7 +24,7 @@ from scipy import special
 
 from accountants import validate
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import EventClaim
 from audits.evidence import Evidence
 from audits.testing.sequential import log_threshold
 from audits.verdict import Verdict, Word
@@ -85,7 +85,7 @@ def audit_noise(
         assumptions=("the noise is Gaussian and independent between draws",),
         wealth_path=tuple((i + 1, float(value)) for i, value in enumerate(wealth[:240])),
     )
-    claim = Claim(event=dpa.GaussianDpEvent(noise_multiplier))
+    claim = EventClaim(dpa.GaussianDpEvent(noise_multiplier))
     word = Word.REFUTED if crossed is not None else Word.NOT_REFUTED
     # Half the noise convicts after about log(1/α)/0.32 draws.
     if crossed is None and drawn < (threshold + 1.9) / 0.318:

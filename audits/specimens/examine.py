@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from accountants import FourierAccountant
-from audits.claim import Claim
 from audits.specimens.lint import Lint, LintResult
 from audits.specimens.specimen import Specimen
 from audits.testing.auditor import audit
@@ -109,29 +107,6 @@ def run_zoo(
     return tuple(found)
 
 
-def epsilon_claimed(claim: Claim, delta: float = REPORTED_DELTA) -> float:
-    """The ε that a claim allows at δ, from above; infinite if it is above 700.
-
-    >>> round(epsilon_claimed(Claim(mu=1.0), 1e-5), 4)
-    4.3772
-    """
-    if claim.epsilon is not None and delta >= claim.delta:
-        return claim.epsilon
-    if claim.event is not None:
-        fourier = FourierAccountant(claim.relation)
-        if fourier.supports(claim.event):
-            return fourier.compose(claim.event).get_epsilon_bounds(delta).upper
-    low, high = 0.0, 1.0
-    while claim.delta_upper(high) > delta:
-        low, high = high, 2.0 * high
-        if high > 700.0:
-            return float("inf")
-    while high - low > 1e-6 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if claim.delta_upper(middle) <= delta else (middle, high)
-    return high
-
-
 def as_json(
     examinations: Iterable[Examination], lints: Iterable[Lint] = ()
 ) -> dict[str, list[dict[str, Any]]]:
@@ -149,7 +124,7 @@ def _examination(one: Examination) -> dict[str, Any]:
         "flaw": specimen.flaw,
         "reference": specimen.reference,
         "claim": specimen.claim.describe(),
-        "claimed_epsilon_upper": _finite(epsilon_claimed(specimen.claim)),
+        "claimed_epsilon_upper": _finite(specimen.claim.epsilon_upper(REPORTED_DELTA)),
         "proved_epsilon_lower": _proved(specimen),
         "delta": REPORTED_DELTA,
         "pair": specimen.pair.name,

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import stats
 
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import EventClaim
 from audits.pairs import Pair
 from audits.papers.thesis.linreg.batch_percentile import PercentileSum
 from audits.specimens.gradient_steps import RULE, client_run, moves, optimised
@@ -92,8 +92,8 @@ SPECIMENS = (
         reference="Thesis, section 4.3 (a percentile of the norms in the minibatch); the twin: "
         "Andrew, Thakkar, McMahan and Ramaswamy 2021.",
         explanation=__doc__ or "",
-        claim=Claim(
-            event=project(
+        claim=EventClaim(
+            project(
                 TWIN.plan(clients=1, rounds=ROUNDS, dimension=DIMENSION), Scope(relation=REPLACE)
             ),
             relation=REPLACE,

@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 
 import audits
-from audits import Claim, Evidence, LikelihoodRatio, Verdict, Word, audit, estimate_epsilon
+from audits import (
+    EventClaim,
+    Evidence,
+    GaussianClaim,
+    LikelihoodRatio,
+    PointClaim,
+    Verdict,
+    Word,
+    audit,
+    estimate_epsilon,
+)
 
-GAUSSIAN = Claim(event=dpa.GaussianDpEvent(1.0))
+GAUSSIAN = EventClaim(dpa.GaussianDpEvent(1.0))
 PAIR = (1.0, 0.0)
 
 
@@ -95,7 +105,7 @@ def test_a_vector_is_scored_by_what_separates_it():
     verdict = audit(
         lambda data, rng, n: data * signs + rng.normal(size=(n, 10)),
         PAIR,
-        Claim(mu=1.5),
+        GaussianClaim(1.5),
         rng=np.random.default_rng(3),
     )
     assert verdict.refuted
@@ -145,7 +155,7 @@ def test_a_point_is_called_weak():
     verdict = audit(
         shifted,
         PAIR,
-        Claim(epsilon=4.377, delta=1e-5),
+        PointClaim(4.377, delta=1e-5),
         max_samples=200,
         rng=np.random.default_rng(0),
     )
