@@ -19,7 +19,7 @@ from audits.claims import (
 from audits.estimators.fixed import clopper_pearson, gaussian_dp, judge
 from audits.estimators.one_run import one_run_audit
 from audits.estimators.white_box import audit_noise
-from audits.evidence import Evidence
+from audits.evidence import Evidence, Method
 from audits.pairs import Pair, candidate_pairs
 from audits.testing.assertions import AuditFailedError, assert_private
 from audits.testing.auditor import audit, estimate_epsilon
@@ -38,6 +38,7 @@ __all__ = [
     "GaussianClaim",
     "LikelihoodRatio",
     "LinearScore",
+    "Method",
     "Pair",
     "PointClaim",
     "ProfileClaim",

@@ -26,7 +26,7 @@ from scipy import stats
 from accountants import validate
 from audits.claims import Claim, PointClaim
 from audits.claims.region import Region
-from audits.evidence import Evidence
+from audits.evidence import Evidence, Method
 from audits.testing.guesses import as_scores
 from audits.verdict import Verdict, Word
 
@@ -151,7 +151,7 @@ def one_run_audit(
     p_value, guesses = min(found, key=lambda pair: pair[0])
     p_value = min(1.0, p_value * len(sizes))
     evidence = Evidence(
-        method="one-run canary audit",
+        method=Method.ONE_RUN,
         samples=guesses.canaries,
         drawn=guesses.canaries,
         p_value=p_value,

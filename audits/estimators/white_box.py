@@ -25,7 +25,7 @@ from scipy import special
 from accountants import validate
 from accountants.arrays import FloatArray
 from audits.claims import EventClaim
-from audits.evidence import Evidence
+from audits.evidence import Evidence, Method
 from audits.testing.sequential import log_threshold
 from audits.verdict import Verdict, Word
 
@@ -75,7 +75,7 @@ def audit_noise(
     wealth = np.concatenate(parts)[:crossed]
     best = float(max(0.0, wealth.max()))
     evidence = Evidence(
-        method="white-box audit of the noise",
+        method=Method.WHITE_BOX,
         samples=crossed or drawn,
         drawn=drawn,
         log_e_value=best,

@@ -11,7 +11,7 @@ from accountants import Certificate, validate
 from accountants.arrays import FloatArray
 from audits.claims import Claim, GaussianClaim, PointClaim
 from audits.claims.region import Region
-from audits.evidence import Evidence
+from audits.evidence import Evidence, Method
 from audits.pairs import Pair
 from audits.testing.bets import best_bet
 from audits.testing.draws import DEFAULT_CHUNK, DrawFunction, Draws
@@ -190,7 +190,7 @@ class Run:
         best = float(max(0.0, path.max()))
         shown = np.unique(np.geomspace(1, path.size, _PATH_POINTS).astype(int))
         return Evidence(
-            method="sequential betting audit" if tested else "sequential bound of ε",
+            method=Method.SEQUENTIAL_AUDIT if tested else Method.SEQUENTIAL_BOUND,
             samples=test.crossed or test.samples,
             drawn=test.samples,
             log_e_value=best if tested else None,

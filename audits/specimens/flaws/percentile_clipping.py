@@ -26,7 +26,7 @@ from scipy import stats
 from accountants.arrays import FloatArray
 from audits.claims import EventClaim
 from audits.pairs import Pair
-from audits.papers.thesis.linreg.batch_percentile import PercentileSum
+from audits.specimens.batch_percentile import PercentileSum
 from audits.specimens.gradient_steps import RULE, client_run, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import REPLACE

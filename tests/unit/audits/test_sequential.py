@@ -182,6 +182,14 @@ def test_json_and_explanation(scale):
     assert not re.search(r"\b(pass(ed|es)?|safe|private|secure)\b", text, re.IGNORECASE)
 
 
+def test_a_method_is_stored_by_its_words():
+    verdict = audit(shifted, PAIR, GAUSSIAN, max_samples=10, rng=np.random.default_rng(0))
+    body = json.loads(verdict.evidence.to_json())
+    assert body["method"] == "sequential betting audit"
+    with pytest.raises(ValueError, match="`method` must be one of"):
+        Evidence.from_json(json.dumps(body | {"method": "tea leaves"}))
+
+
 def test_json_of_others_is_refused():
     verdict = audit(shifted, PAIR, GAUSSIAN, max_samples=10, rng=np.random.default_rng(0))
     body = json.loads(verdict.to_json())

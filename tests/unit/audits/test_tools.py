@@ -220,10 +220,10 @@ def test_plots_draw_what_they_say(axes):
     assert trade_off.get_xlabel() == "type I error"
     epsilon = plots.plot_epsilon(verdict.evidence, claimed=4.377)
     assert "ε" in epsilon.get_ylabel()
-    from audits import Evidence
+    from audits import Evidence, Method
 
     with pytest.raises(ValueError, match="sequential audit"):
-        plots.plot_epsilon(Evidence(method="none", samples=1, confidence=0.9))
+        plots.plot_epsilon(Evidence(method=Method.GAUSSIAN_DP, samples=1, confidence=0.9))
 
 
 def test_a_hunts_evidence_pays_for_all_of_its_tests():
