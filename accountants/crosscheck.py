@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import dp_accounting as dpa
 from absl import logging as absl_logging
@@ -83,6 +84,25 @@ class CrossCheck:
     def consistent(self) -> bool:
         """False if any upper bound lies below any lower bound."""
         return not self.conflicts
+
+    def as_dictionary(self) -> dict[str, Any]:
+        """The table as plain data for `json.dumps`; infinities become None."""
+        return {
+            "delta": self.delta,
+            "relation": self.neighboring_relation.name,
+            "consistent": self.consistent,
+            "conflicts": [list(pair) for pair in self.conflicts],
+            "accountants": [
+                {
+                    "name": row.accountant,
+                    "lower": row.lower if row.answered and math.isfinite(row.lower) else None,
+                    "upper": row.upper if math.isfinite(row.upper) else None,
+                    "seconds": row.seconds,
+                    "note": row.note,
+                }
+                for row in self.rows
+            ],
+        }
 
     def __str__(self) -> str:
         lines = [

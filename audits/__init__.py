@@ -7,11 +7,19 @@ statistic by itself, `assert_private` is for test suites, `estimate_epsilon` bou
 hypothesis and matplotlib.
 """
 
-from audits.claim import Claim, TabulatedProfile
+from audits.claims import (
+    Claim,
+    EventClaim,
+    GaussianClaim,
+    PointClaim,
+    ProfileClaim,
+    TabulatedProfile,
+    ZeroConcentratedClaim,
+)
 from audits.estimators.fixed import clopper_pearson, gaussian_dp, judge
 from audits.estimators.one_run import one_run_audit
 from audits.estimators.white_box import audit_noise
-from audits.evidence import Evidence
+from audits.evidence import Evidence, Method
 from audits.pairs import Pair, candidate_pairs
 from audits.testing.assertions import AuditFailedError, assert_private
 from audits.testing.auditor import audit, estimate_epsilon
@@ -25,16 +33,22 @@ __all__ = [
     "Claim",
     "Coordinate",
     "DrawFunction",
+    "EventClaim",
     "Evidence",
+    "GaussianClaim",
     "LikelihoodRatio",
     "LinearScore",
+    "Method",
     "Pair",
+    "PointClaim",
+    "ProfileClaim",
     "Statistic",
     "Summary",
     "TabulatedProfile",
     "Verdict",
     "Word",
     "WorkerLostError",
+    "ZeroConcentratedClaim",
     "assert_private",
     "audit",
     "audit_noise",

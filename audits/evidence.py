@@ -1,5 +1,6 @@
 """What the draws showed, as a record that can be stored and read again."""
 
+import enum
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,6 +8,22 @@ from typing import Any
 from accountants import codec, validate
 
 _FORMAT = "dp-assay/evidence"
+
+
+class Method(enum.Enum):
+    """How evidence is found; the value is the method in words, as it is stored and printed."""
+
+    SEQUENTIAL_AUDIT = "sequential betting audit"
+    SEQUENTIAL_BOUND = "sequential bound of ε"
+    CLOPPER_PEARSON = "Clopper–Pearson with held-out threshold"
+    GAUSSIAN_DP = "Gaussian-DP estimate"
+    ONE_RUN = "one-run canary audit"
+    WHITE_BOX = "white-box audit of the noise"
+
+    @property
+    def in_pairs(self) -> bool:
+        """Whether outputs on two data sets were compared, rather than single trials counted."""
+        return self not in (Method.ONE_RUN, Method.WHITE_BOX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +50,7 @@ class Evidence:
         (false positives, first-side misses, draws).
     """
 
-    method: str
+    method: Method
     samples: int
     confidence: float
     drawn: int = 0
@@ -50,6 +67,8 @@ class Evidence:
     trade_off_points: tuple[tuple[int, int, int], ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.method, Method):
+            raise TypeError(f"`method` must be a Method, got {self.method!r}.")
         validate.count("samples", self.samples, minimum=0)
         validate.open_unit("confidence", self.confidence)
         for name in ("epsilon_lower", "delta", "log_e_value", "p_value"):
@@ -63,7 +82,7 @@ class Evidence:
 
     def as_dictionary(self) -> dict[str, Any]:
         """The fields as JSON-ready values."""
-        body = asdict(self)
+        body = asdict(self) | {"method": self.method.value}
         for name in ("epsilon_lower", "log_e_value", "p_value"):
             if body[name] is not None:
                 body[name] = codec.encode_real(body[name])
@@ -78,7 +97,10 @@ class Evidence:
     def from_dictionary(cls, body: dict[str, Any]) -> "Evidence":
         """What `as_dictionary` made; a `ValueError` for anything else."""
         codec.expect_keys("evidence", body, set(cls.__dataclass_fields__))
-        keywords = dict(body)
+        known = {method.value: method for method in Method}
+        keywords = dict(body) | {
+            "method": known[validate.one_of("method", body["method"], list(known))]
+        }
         for name in ("epsilon_lower", "log_e_value", "p_value"):
             if keywords[name] is not None:
                 keywords[name] = codec.decode_real(name, keywords[name])

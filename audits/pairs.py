@@ -70,7 +70,7 @@ def candidate_pairs(
                         )
                 continue
             special = relation is NeighboringRelation.REPLACE_SPECIAL
-            if special and name == "zero":
+            if special and not value.any():
                 continue
             without = np.concatenate([others, np.zeros((1, dimension))]) if special else others
             yield Pair(

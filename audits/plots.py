@@ -67,7 +67,7 @@ def plot_trade_off(verdict: Verdict, axes: "Axes | None" = None) -> "Axes":
         raise ValueError("`verdict` must hold trade-off points, got none.")
     axes = _axes(axes, (4.8, 4.6))
     alphas = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 400)])
-    allowed = verdict.claim.curve().type_two_error(alphas)
+    allowed = verdict.claim.region().type_two_error(alphas)
     axes.fill_between(alphas, 0.0, allowed, color=CLAIM, alpha=0.1, linewidth=0)
     axes.plot(alphas, allowed, color=CLAIM, label="the claim: errors below are impossible")
     level = (1.0 - evidence.confidence) / 2.0

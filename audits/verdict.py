@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from accountants import codec
-from audits.claim import Claim
+from audits.claims import Claim
 from audits.evidence import Evidence
 from audits.wording import down, up
 
@@ -82,14 +82,14 @@ def _sentences(verdict: Verdict) -> list[str]:
     level = f"{100 * evidence.confidence:g}%"
     where = f" on {evidence.pair}" if evidence.pair else ""
     looked_at = f", looking at {evidence.statistic}" if evidence.statistic else ""
-    sample = f"{evidence.samples:,} draws per side{where}{looked_at}"
-    if evidence.method.startswith(("one-run", "white-box")):
-        sample = f"{evidence.samples:,} trials{where}{looked_at}"
+    counted = "draws per side" if evidence.method.in_pairs else "trials"
+    sample = f"{evidence.samples:,} {counted}{where}{looked_at}"
+    method = evidence.method.value
     sentences = []
     if verdict.word is Word.REFUTED:
         sentences.append(
             f"REFUTED: the claim of {claim.describe()} is false, or an event of probability at "
-            f"most {1 - evidence.confidence:.2g} has happened ({evidence.method}, {sample})."
+            f"most {1 - evidence.confidence:.2g} has happened ({method}, {sample})."
         )
         if evidence.log_e_value is not None and evidence.p_value is not None:
             growth = math.exp(min(evidence.log_e_value, 700.0))
@@ -100,13 +100,13 @@ def _sentences(verdict: Verdict) -> list[str]:
     elif verdict.word is Word.NOT_REFUTED:
         sentences.append(
             f"NOT REFUTED: {sample} did not contradict the claim of {claim.describe()} at "
-            f"confidence {level} ({evidence.method}). Another pair of data sets, another statistic "
+            f"confidence {level} ({method}). Another pair of data sets, another statistic "
             "or more draws still might."
         )
     else:
         sentences.append(
             f"INCONCLUSIVE: {sample} could not have told whether the claim of {claim.describe()} "
-            f"holds ({evidence.method}, confidence {level})."
+            f"holds ({method}, confidence {level})."
         )
     sentences.append(verdict.reason)
     if evidence.epsilon_lower > 0.0:

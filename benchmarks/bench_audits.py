@@ -27,7 +27,12 @@ from scipy import stats
 from true_mechanisms import TRUE, gaussian
 
 from accountants import versions
-from audits import Claim, audit
+from audits import (
+    Claim,
+    EventClaim,
+    PointClaim,
+    audit,
+)
 from audits.estimators.white_box import audit_noise
 
 SEED = 20240607
@@ -116,15 +121,15 @@ def power(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
     """Draws until conviction at 99%."""
     table = {}
     cases = {
-        "noise too small by √2, curve": (Claim(event=dpa.GaussianDpEvent(1.0)), 2**-0.5, 1, 20_000),
+        "noise too small by √2, curve": (EventClaim(dpa.GaussianDpEvent(1.0)), 2**-0.5, 1, 20_000),
         "3 steps claimed, 4 done": (
-            Claim(event=dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 3)),
+            EventClaim(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 3)),
             1.0,
             4,
             50_000,
         ),
         "noise too small by √2, point": (
-            Claim(epsilon=4.377, delta=1e-5),
+            PointClaim(4.377, delta=1e-5),
             2**-0.5,
             1,
             2_000_000,
@@ -132,7 +137,7 @@ def power(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
     }
     for name, (claim, sigma, steps, draws) in cases.items():
         repetitions = runs if "point" not in name else max(1, runs // 4)
-        claim.curve()
+        claim.region()
         rows = list(pool.map(partial(one_false, claim, sigma, steps, draws), range(repetitions)))
         table[name] = summary(rows)
         yield table

@@ -27,7 +27,10 @@ import numpy as np
 from true_mechanisms import TRUE, gaussian
 
 from accountants import versions
-from audits import Claim, audit
+from audits import (
+    Claim,
+    audit,
+)
 
 SEED = 20240608
 SIZES = (100, 300, 1_000, 10_000, 100_000)

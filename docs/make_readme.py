@@ -16,7 +16,8 @@ from accountants import support_table
 from audits.papers import CLAIMS
 from audits.papers.checks import records
 from audits.papers.studies import STUDIES, recorded
-from audits.specimens import LINTS, SPECIMENS, epsilon_claimed
+from audits.specimens import LINTS, SPECIMENS
+from audits.specimens.examine import REPORTED_DELTA
 from audits.specimens.record import recorded as recorded_zoo
 from audits.wording import PAPERS, down, up
 
@@ -80,7 +81,7 @@ def zoo() -> str:
         row, proof = found[name], specimen.epsilon_proved(1e-5)
         proved = "–" if proof is None else down(proof, 3)
         lines.append(
-            f"| {name} | {up(epsilon_claimed(specimen.claim), 3)} | {proved} | "
+            f"| {name} | {up(specimen.claim.epsilon_upper(REPORTED_DELTA), 3)} | {proved} | "
             f"{row['flawed_refuted']} of {row['seeds']} | {row['flawed_samples_median']:.0f} | "
             f"{row['repaired_refuted']} of {row['seeds']} |"
         )

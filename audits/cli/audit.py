@@ -10,8 +10,14 @@ from typing import Any
 import dp_accounting as dpa
 import numpy as np
 
-from accountants import validate
-from audits.claim import Claim
+from accountants import Certificate, validate
+from audits.claims import (
+    Claim,
+    EventClaim,
+    GaussianClaim,
+    PointClaim,
+    ZeroConcentratedClaim,
+)
 from audits.cli import Commands, drawing, options
 from audits.cli.loading import Place, UserCodeError, UserMechanism, load
 from audits.pairs import Pair
@@ -37,7 +43,7 @@ the claim, in order of strength:
   --epsilon 1 --delta 1e-5
                         one point: it limits rare outcomes only, so that a false claim can take
                         millions of draws to refute
-  CLAIM in the file     an audits.Claim, where no option is given
+  CLAIM in the file     a claim of audits, a certificate or a DpEvent, where no option is given
 
 the pair of data sets:
   --pair NAME           in the same file, or FILE.py:NAME: two data sets as a tuple, an
@@ -171,14 +177,14 @@ def _claim(given: argparse.Namespace, place: Place) -> Claim:
     if not named:
         claim = getattr(load(place.module), "CLAIM", None)
         if isinstance(claim, dpa.DpEvent):
-            claim = Claim(event=claim)
-        if not isinstance(claim, Claim):
+            claim = EventClaim(claim)
+        if not isinstance(claim, Claim | Certificate):
             raise ValueError(
                 "a claim must be given: --noise-multiplier, --mu, --rho or --epsilon, or CLAIM = "
-                f"audits.Claim(…) in {place.module}."
+                f"audits.EventClaim(…) in {place.module}."
             )
         _refuse_unused(given, f"CLAIM in {place.module}")
-        return claim
+        return Claim.of(claim)
     if len(named) > 1:
         options_given = ", ".join("--" + name.replace("_", "-") for name in named)
         raise ValueError(f"the claim must be one of its forms, got {options_given}.")
@@ -186,14 +192,17 @@ def _claim(given: argparse.Namespace, place: Place) -> Claim:
         sampling, steps = options.read_sampling(given), options.read_steps(given)
         event = sampling.step(options.read_noise(given))
         whole = event if steps == 1 else dpa.SelfComposedDpEvent(event, steps)
-        return Claim(event=whole, relation=sampling.relation)
+        return EventClaim(whole, relation=sampling.relation)
     _refuse_unused(given, f"--{next(iter(named))}")
     ((name, value),) = named.items()
-    keywords: dict[str, Any] = {name: validate.non_negative(f"--{name}", value)}
-    if name == "epsilon" and given.delta is not None:
-        keywords["delta"] = options.read_delta(given)
+    value = validate.non_negative(f"--{name}", value)
     relation = options.read_relation(given) or dpa.NeighboringRelation.ADD_OR_REMOVE_ONE
-    return Claim(relation=relation, **keywords)
+    if name == "mu":
+        return GaussianClaim(value, relation=relation)
+    if name == "rho":
+        return ZeroConcentratedClaim(value, relation=relation)
+    delta = 0.0 if given.delta is None else options.read_delta(given)
+    return PointClaim(value, delta, relation=relation)
 
 
 def _refuse_unused(given: argparse.Namespace, form: str) -> None:
@@ -236,10 +245,8 @@ def _workers(count: int, place: Place) -> Iterator[Executor | None]:
 
 def _claimed(verdict: Verdict) -> str:
     """The claim at the δ of the evidence, to hold the evidence against."""
-    from audits.specimens.examine import epsilon_claimed
-
     delta = verdict.evidence.delta
-    return f"ε ≤ {up(epsilon_claimed(verdict.claim, delta), 3)} at δ = {delta:g}"
+    return f"ε ≤ {up(verdict.claim.epsilon_upper(delta), 3)} at δ = {delta:g}"
 
 
 def _text(verdict: Verdict, place: Place, seed: int) -> str:

@@ -2,13 +2,11 @@
 
 import argparse
 import json
-from typing import Any
 
 import dp_accounting as dpa
 
-from accountants import CrossCheck, crosscheck
+from accountants import crosscheck
 from audits.cli import Commands, options
-from audits.wording import finite
 
 _EXAMPLES = """\
 examples:
@@ -42,25 +40,5 @@ def _run(given: argparse.Namespace) -> int:
     step, steps = sampling.step(options.read_noise(given)), options.read_steps(given)
     event = dpa.SelfComposedDpEvent(step, steps)
     table = crosscheck(event, options.read_delta(given), sampling.relation)
-    print(json.dumps(as_json(table), indent=2) if given.json else table)
+    print(json.dumps(table.as_dictionary(), indent=2) if given.json else table)
     return 0 if table.consistent else 1
-
-
-def as_json(table: CrossCheck) -> dict[str, Any]:
-    """A table as plain data; infinities become None."""
-    return {
-        "delta": table.delta,
-        "relation": table.neighboring_relation.name,
-        "consistent": table.consistent,
-        "conflicts": [list(pair) for pair in table.conflicts],
-        "accountants": [
-            {
-                "name": row.accountant,
-                "lower": finite(row.lower) if row.answered else None,
-                "upper": finite(row.upper),
-                "seconds": row.seconds,
-                "note": row.note,
-            }
-            for row in table.rows
-        ],
-    }

@@ -94,7 +94,7 @@ def _chosen(name: str) -> tuple[list["Specimen"], list["Lint"]]:
 
 
 def _print_table(examinations: list["Examination"], lints: list["Lint"]) -> None:
-    from audits.specimens.examine import REPORTED_DELTA, epsilon_claimed
+    from audits.specimens.examine import REPORTED_DELTA
 
     if examinations:
         print(f"ε at δ = {REPORTED_DELTA:g}; proved: of the flawed one, at least, without draws\n")
@@ -107,7 +107,7 @@ def _print_table(examinations: list["Examination"], lints: list["Lint"]) -> None
             f"{side.word.value:>14}{side.evidence.samples:>7}"
             for side in (one.flawed, one.repaired)
         )
-        claimed = up(epsilon_claimed(one.specimen.claim), 3)
+        claimed = up(one.specimen.claim.epsilon_upper(REPORTED_DELTA), 3)
         proof = one.specimen.epsilon_proved(REPORTED_DELTA)
         proved = "" if proof is None else down(proof, 3)
         unexpected = "" if one.as_expected else "  UNEXPECTED"

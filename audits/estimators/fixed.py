@@ -13,8 +13,8 @@ from scipy import optimize, stats
 
 from accountants import gaussian, validate
 from accountants.arrays import FloatArray
-from audits.claim import Claim
-from audits.evidence import Evidence
+from audits.claims import Claim
+from audits.evidence import Evidence, Method
 from audits.testing.guesses import as_scores
 from audits.verdict import Verdict, Word
 
@@ -59,7 +59,7 @@ def clopper_pearson(
     hits_q = int((sign * q_scores >= threshold).sum())
     bound = float(_bound(np.array([hits_p]), np.array([hits_q]), p_scores.size, delta, level)[0])
     return Evidence(
-        method="Clopper–Pearson with held-out threshold",
+        method=Method.CLOPPER_PEARSON,
         samples=min(one.size, two.size),
         drawn=min(one.size, two.size),
         epsilon_lower=max(0.0, bound),
@@ -138,7 +138,7 @@ def gaussian_dp(
         mu = _lower_non_centrality(difference / math.sqrt(variance) / scale, freedom, level) * scale
     epsilon = 0.0 if mu == 0.0 else math.inf if mu > 1e3 else gaussian.epsilon(mu, delta)
     return Evidence(
-        method="Gaussian-DP estimate",
+        method=Method.GAUSSIAN_DP,
         samples=min(one.size, two.size),
         drawn=min(one.size, two.size),
         epsilon_lower=epsilon,

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from accountants import validate
-from audits.claim import Claim
-from audits.evidence import Evidence
+from audits.claims import Claim, PointClaim
+from audits.claims.region import Region
+from audits.evidence import Evidence, Method
 from audits.testing.guesses import as_scores
-from audits.testing.region import Region
 from audits.verdict import Verdict, Word
 
 _SMALLEST_LOG_P = math.log(1e-12)
@@ -78,6 +78,12 @@ def point_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
     below = np.cumsum(stats.binom.pmf(np.arange(v - 1, -1, -1), r, success))
     alpha = float((below / np.arange(1, v + 1)).max())
     return min(1.0, beta + 2.0 * m * delta * alpha)
+
+
+def _p_value(guesses: Guesses, claim: Claim) -> float:
+    if isinstance(claim, PointClaim):
+        return point_p_value(guesses, claim.epsilon, claim.delta)
+    return curve_p_value(guesses, claim.region())
 
 
 def curve_p_value(guesses: Guesses, curve: Region) -> float:
@@ -141,15 +147,11 @@ def one_run_audit(
     found = []
     for size in sizes:
         guesses = guess(included, scores, size)
-        if claim.epsilon is not None:
-            p_value = point_p_value(guesses, claim.epsilon, claim.delta)
-        else:
-            p_value = curve_p_value(guesses, claim.curve())
-        found.append((p_value, guesses))
+        found.append((_p_value(guesses, claim), guesses))
     p_value, guesses = min(found, key=lambda pair: pair[0])
     p_value = min(1.0, p_value * len(sizes))
     evidence = Evidence(
-        method="one-run canary audit",
+        method=Method.ONE_RUN,
         samples=guesses.canaries,
         drawn=guesses.canaries,
         p_value=p_value,
@@ -164,13 +166,7 @@ def one_run_audit(
     word = Word.REFUTED if refuted else Word.NOT_REFUTED
     reason = ""
     best = guess(np.arange(total) >= total // 2, np.arange(total), sizes[-1])
-    if not refuted:
-        possible = (
-            point_p_value(best, claim.epsilon, claim.delta)
-            if claim.epsilon is not None
-            else curve_p_value(best, claim.curve())
-        )
-        if possible * len(sizes) > 1.0 - confidence:
-            word = Word.INCONCLUSIVE
-            reason = "Even if every guess had been right, the claim would have stood."
+    if not refuted and _p_value(best, claim) * len(sizes) > 1.0 - confidence:
+        word = Word.INCONCLUSIVE
+        reason = "Even if every guess had been right, the claim would have stood."
     return Verdict(word=word, claim=claim, evidence=evidence, reason=reason)

@@ -24,8 +24,8 @@ from scipy import special
 
 from accountants import validate
 from accountants.arrays import FloatArray
-from audits.claim import Claim
-from audits.evidence import Evidence
+from audits.claims import EventClaim
+from audits.evidence import Evidence, Method
 from audits.testing.sequential import log_threshold
 from audits.verdict import Verdict, Word
 
@@ -75,7 +75,7 @@ def audit_noise(
     wealth = np.concatenate(parts)[:crossed]
     best = float(max(0.0, wealth.max()))
     evidence = Evidence(
-        method="white-box audit of the noise",
+        method=Method.WHITE_BOX,
         samples=crossed or drawn,
         drawn=drawn,
         log_e_value=best,
@@ -85,7 +85,7 @@ def audit_noise(
         assumptions=("the noise is Gaussian and independent between draws",),
         wealth_path=tuple((i + 1, float(value)) for i, value in enumerate(wealth[:240])),
     )
-    claim = Claim(event=dpa.GaussianDpEvent(noise_multiplier))
+    claim = EventClaim(dpa.GaussianDpEvent(noise_multiplier))
     word = Word.REFUTED if crossed is not None else Word.NOT_REFUTED
     # Half the noise convicts after about log(1/α)/0.32 draws.
     if crossed is None and drawn < (threshold + 1.9) / 0.318:

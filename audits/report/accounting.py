@@ -15,7 +15,6 @@ from accountants import (
     epsilon_curve,
 )
 from accountants.base import IntervalAccountant
-from audits.cli.crosscheck import as_json
 
 ADD_OR_REMOVE_ONE, REPLACE_ONE, _ = NeighboringRelation
 _FORGETS_2C = frozenset({"dp-accounting RDP"})
@@ -85,7 +84,7 @@ SETTINGS = (
 def check(index: int) -> dict[str, Any]:
     """The cross-check of one of `SETTINGS` as plain data."""
     setting = SETTINGS[index]
-    found = as_json(crosscheck(setting.event, setting.delta, setting.relation))
+    found = crosscheck(setting.event, setting.delta, setting.relation).as_dictionary()
     too_low = {low for low, _ in found["conflicts"]}
     return found | {
         "setting": setting.name,

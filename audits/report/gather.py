@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accountants import FourierAccountant, gaussian, versions
-from audits.claim import Claim
+from audits.claims import Claim, EventClaim, GaussianClaim
 from audits.report import accounting
 from audits.testing.workers import process_pool
 from audits.wording import finite
@@ -138,12 +138,13 @@ def examined(name: str, seed: int) -> dict[str, Any]:
 
 def certified(claim: Claim, delta: float) -> dict[str, float | None] | None:
     """The certified interval of the ε that a claimed curve has at δ, where there is one."""
-    if claim.mu:
-        bounds = gaussian.epsilon_bounds(claim.mu, delta)
-    elif claim.event is not None and FourierAccountant(claim.relation).supports(claim.event):
-        bounds = FourierAccountant(claim.relation).compose(claim.event).get_epsilon_bounds(delta)
-    else:
-        return None
+    match claim:
+        case GaussianClaim(mu=mu) if mu > 0.0:
+            bounds = gaussian.epsilon_bounds(mu, delta)
+        case EventClaim(accountant=FourierAccountant() as accountant):
+            bounds = accountant.get_epsilon_bounds(delta)
+        case _:
+            return None
     return {"lower": finite(bounds.lower), "upper": finite(bounds.upper)}
 
 

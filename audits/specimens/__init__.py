@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from audits.specimens import flaws
-from audits.specimens.examine import Examination, as_json, epsilon_claimed, examine, run_zoo
+from audits.specimens.examine import Examination, as_json, examine, run_zoo
 from audits.specimens.lint import Lint, LintResult
 from audits.specimens.specimen import CAUGHT, HARMLESS, Expected, Specimen, Witness
 
@@ -26,7 +26,6 @@ __all__ = [
     "Specimen",
     "Witness",
     "as_json",
-    "epsilon_claimed",
     "examine",
     "run_zoo",
 ]

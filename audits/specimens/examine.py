@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from accountants import FourierAccountant
-from audits.claim import Claim
 from audits.specimens.lint import Lint, LintResult
 from audits.specimens.specimen import Specimen
 from audits.testing.auditor import audit
 from audits.testing.draws import DrawFunction
 from audits.testing.hunting import hunt
 from audits.verdict import Verdict, Word
+from audits.wording import finite
 
 REPORTED_DELTA = 1e-5
 SOUND_SHARE = 1e-4  # of α, for what is expected not to be refuted
@@ -109,29 +108,6 @@ def run_zoo(
     return tuple(found)
 
 
-def epsilon_claimed(claim: Claim, delta: float = REPORTED_DELTA) -> float:
-    """The ε that a claim allows at δ, from above; infinite if it is above 700.
-
-    >>> round(epsilon_claimed(Claim(mu=1.0), 1e-5), 4)
-    4.3772
-    """
-    if claim.epsilon is not None and delta >= claim.delta:
-        return claim.epsilon
-    if claim.event is not None:
-        fourier = FourierAccountant(claim.relation)
-        if fourier.supports(claim.event):
-            return fourier.compose(claim.event).get_epsilon_bounds(delta).upper
-    low, high = 0.0, 1.0
-    while claim.delta_upper(high) > delta:
-        low, high = high, 2.0 * high
-        if high > 700.0:
-            return float("inf")
-    while high - low > 1e-6 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if claim.delta_upper(middle) <= delta else (middle, high)
-    return high
-
-
 def as_json(
     examinations: Iterable[Examination], lints: Iterable[Lint] = ()
 ) -> dict[str, list[dict[str, Any]]]:
@@ -149,7 +125,7 @@ def _examination(one: Examination) -> dict[str, Any]:
         "flaw": specimen.flaw,
         "reference": specimen.reference,
         "claim": specimen.claim.describe(),
-        "claimed_epsilon_upper": _finite(epsilon_claimed(specimen.claim)),
+        "claimed_epsilon_upper": finite(specimen.claim.epsilon_upper(REPORTED_DELTA)),
         "proved_epsilon_lower": _proved(specimen),
         "delta": REPORTED_DELTA,
         "pair": specimen.pair.name,
@@ -163,7 +139,7 @@ def _examination(one: Examination) -> dict[str, Any]:
             "event": specimen.witness.event,
             "probability_first_lower": specimen.witness.probability_first_lower,
             "probability_second_upper": specimen.witness.probability_second_upper,
-            "epsilon_lower": _finite(specimen.witness.epsilon_lower(REPORTED_DELTA)),
+            "epsilon_lower": finite(specimen.witness.epsilon_lower(REPORTED_DELTA)),
         }
     return body
 
@@ -180,9 +156,9 @@ def _side(verdict: Verdict, expected: Word) -> dict[str, Any]:
         "verdict": verdict.word.value,
         "expected": expected.value,
         "samples": evidence.samples,
-        "epsilon_lower": _finite(evidence.epsilon_lower),
+        "epsilon_lower": finite(evidence.epsilon_lower),
         "epsilon_delta": evidence.delta,
-        "log_e_value": None if evidence.log_e_value is None else _finite(evidence.log_e_value),
+        "log_e_value": None if evidence.log_e_value is None else finite(evidence.log_e_value),
         "confidence": evidence.confidence,
         "statistic": evidence.statistic,
         "seed": evidence.seed,
@@ -204,11 +180,7 @@ def _lint(lint: Lint) -> dict[str, Any]:
 def _finding(finding: LintResult) -> dict[str, Any]:
     return {
         "verdict": finding.word.value,
-        "claimed": _finite(finding.claimed),
-        "found": _finite(finding.found),
+        "claimed": finite(finding.claimed),
+        "found": finite(finding.found),
         "sentence": finding.sentence,
     }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

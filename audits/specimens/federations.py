@@ -13,7 +13,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import Claim, EventClaim
 from mechanisms import (
     SERVER,
     CentralNoise,
@@ -103,4 +103,4 @@ def certified_claim(
         assert isinstance(single, dpa.GaussianDpEvent)
         scaled = dpa.GaussianDpEvent(single.noise_multiplier / sensitivity)
         event = dpa.SelfComposedDpEvent(scaled, count)
-    return Claim(event=event, relation=REPLACE)
+    return EventClaim(event, relation=REPLACE)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from audits.plots import ALARM, CLAIM, DATA, tidy
-from audits.specimens.examine import Examination, epsilon_claimed
+from audits.specimens.examine import Examination
 from audits.specimens.lint import Lint, LintResult
 from audits.testing.sequential import log_threshold
 from audits.verdict import Verdict, Word
@@ -83,7 +83,7 @@ def _wealth(axes: "Axes", examination: Examination) -> None:
 def _epsilon(axes: "Axes", examination: Examination) -> None:
     specimen = examination.specimen
     delta = examination.flawed.evidence.delta
-    claimed = epsilon_claimed(specimen.claim, delta)
+    claimed = specimen.claim.epsilon_upper(delta)
     for side, colour in (("flawed", ALARM), ("repaired", DATA)):
         path = getattr(examination, side).evidence.epsilon_path
         draws, bound = np.array(path, dtype=float).T

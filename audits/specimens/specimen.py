@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from accountants import validate
-from audits.claim import Claim
+from audits.claims import Claim
 from audits.pairs import Pair
 from audits.testing.draws import DrawFunction
 from audits.testing.statistics import Statistic

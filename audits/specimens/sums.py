@@ -15,7 +15,7 @@ from dp_accounting import NeighboringRelation
 
 from accountants import FourierAccountant, gaussian
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import Claim, EventClaim
 from audits.pairs import Pair
 from audits.testing.statistics import as_matrix
 from mechanisms import clip_rows
@@ -49,8 +49,8 @@ def gaussian_claim(
 ) -> Claim:
     """The curve of `steps` Gaussian releases."""
     event: dpa.DpEvent = dpa.GaussianDpEvent(multiplier)
-    return Claim(
-        event=event if steps == 1 else dpa.SelfComposedDpEvent(event, steps), relation=relation
+    return EventClaim(
+        event if steps == 1 else dpa.SelfComposedDpEvent(event, steps), relation=relation
     )
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from audits.claim import Claim
+from accountants import Certificate
+from audits.claims import Claim
 from audits.testing.auditor import audit
 from audits.testing.draws import DrawFunction
 from audits.testing.hunting import hunt
@@ -25,7 +26,7 @@ class AuditFailedError(AssertionError):
 
 def assert_private(
     mechanism: DrawFunction,
-    claim: Claim,
+    claim: Claim | Certificate,
     *,
     pair: Any | None = None,
     rng: np.random.Generator | None = None,
@@ -42,7 +43,7 @@ def assert_private(
 
     Args:
       mechanism: `(data, rng, n) -> n independent outputs`; see `audits.repeat`.
-      claim: What is asserted.
+      claim: What is asserted, or a certificate.
       pair: Two neighbouring data sets; `audits.hunt` looks for one if it is left out.
       rng: Seeds the draws.
       confidence: 1 − the probability of a false alarm.
@@ -50,9 +51,10 @@ def assert_private(
       require_conclusive: Also fail if the audit could not have told.
       **options: Passed on to `audits.audit` or `audits.hunt`.
 
+    >>> from audits import PointClaim
     >>> def noisy_count(data, rng, n):
     ...     return len(data) + rng.laplace(size=n)
-    >>> assert_private(noisy_count, Claim(epsilon=1.0), pair=([0, 0], [0])).word.value
+    >>> assert_private(noisy_count, PointClaim(1.0), pair=([0, 0], [0])).word.value
     'NOT_REFUTED'
     """
     generator = np.random.default_rng(0) if rng is None else rng

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from accountants import validate
+from accountants import Certificate, validate
 from accountants.arrays import FloatArray
-from audits.claim import Claim
-from audits.evidence import Evidence
+from audits.claims import Claim, GaussianClaim, PointClaim
+from audits.claims.region import Region
+from audits.evidence import Evidence, Method
 from audits.pairs import Pair
 from audits.testing.bets import best_bet
 from audits.testing.draws import DEFAULT_CHUNK, DrawFunction, Draws
 from audits.testing.epsilon_sequence import EpsilonSequence
 from audits.testing.guesses import Guess, normal_cells
 from audits.testing.progress import Progress
-from audits.testing.region import Region
 from audits.testing.sequential import BettingTest, log_threshold
 from audits.testing.statistics import (
     Itself,
@@ -40,7 +40,7 @@ _REFERENCE, _LEAST_REFERENCE = 2.0, 0.1
 def audit(
     mechanism: DrawFunction,
     pair: Any,
-    claim: Claim,
+    claim: Claim | Certificate,
     *,
     confidence: float = 0.99,
     max_samples: int = DEFAULT_SAMPLES,
@@ -60,7 +60,7 @@ def audit(
     Args:
       mechanism: `(data, rng, n) -> n independent outputs`; see `audits.repeat`.
       pair: Two neighbouring data sets, as a tuple or a `Pair`.
-      claim: What is asserted.
+      claim: What is asserted; of a certificate, its event under its relation (`Claim.of`).
       confidence: 1 − α.
       max_samples: The most draws per side.
       rng: The audit takes one number from it, which seeds all draws.
@@ -72,21 +72,22 @@ def audit(
       progress: Show a line on stderr; by default on a terminal only.
 
     >>> import dp_accounting as dpa
+    >>> from audits import EventClaim
     >>> def noisy_sum(data, rng, n):
     ...     return sum(data) + rng.normal(scale=0.5, size=n)
-    >>> verdict = audit(noisy_sum, ([0.0, 1.0], [0.0]), Claim(event=dpa.GaussianDpEvent(1.0)),
+    >>> verdict = audit(noisy_sum, ([0.0, 1.0], [0.0]), EventClaim(dpa.GaussianDpEvent(1.0)),
     ...                 rng=np.random.default_rng(0))
     >>> verdict.word.value
     'REFUTED'
     """
     confidence = validate.open_unit("confidence", confidence)
     max_samples = validate.count("max_samples", max_samples)
-    neighbours = Pair.of(pair)
+    neighbours, claim = Pair.of(pair), Claim.of(claim)
     if delta is None:
-        delta = claim.delta if claim.is_point else _DEFAULT_DELTA
+        delta = (claim.delta if isinstance(claim, PointClaim) else 0.0) or _DEFAULT_DELTA
     seed = _seed(rng)
     sampler = Draws(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
-    run = Run(sampler, claim.curve(), confidence, validate.closed_unit("delta", delta), statistic)
+    run = Run(sampler, claim.region(), confidence, validate.closed_unit("delta", delta), statistic)
     try:
         run.to_the_end(max_samples, Progress(max_samples, progress))
     finally:
@@ -123,7 +124,7 @@ def estimate_epsilon(
     neighbours = Pair.of(pair)
     seed = _seed(rng)
     sampler = Draws(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
-    nothing = Claim(mu=0.0).curve()  # Bets against this keep the guesses going.
+    nothing = GaussianClaim(0.0).region()  # Bets against this keep the guesses going.
     run = Run(sampler, nothing, confidence, validate.closed_unit("delta", delta), statistic)
     run.test.log_threshold = math.inf
     try:
@@ -189,7 +190,7 @@ class Run:
         best = float(max(0.0, path.max()))
         shown = np.unique(np.geomspace(1, path.size, _PATH_POINTS).astype(int))
         return Evidence(
-            method="sequential betting audit" if tested else "sequential bound of ε",
+            method=Method.SEQUENTIAL_AUDIT if tested else Method.SEQUENTIAL_BOUND,
             samples=test.crossed or test.samples,
             drawn=test.samples,
             log_e_value=best if tested else None,

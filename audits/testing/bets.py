@@ -9,7 +9,7 @@ chosen before the draws. For weights a, b ≥ 0 and λ_kj ≥ 0 let
 
 **Validity.** α(x) is a + Σ λ_kj·w_j·1{x ∈ S_k} and β(y) is b + Σ λ_kj·v_j·1{y ∉ S_k}, so that under
 the claim E[α(x)] + E[β(y)] ≤ a + b + Σ λ_kj·(w_j·P(S_k) + v_j·Q(S_kᶜ)) ≤ Z
-(`audits.testing.region`). The draws are independent, hence by the inequality of the arithmetic and
+(`audits.claims.region`). The draws are independent, hence by the inequality of the arithmetic and
 the geometric mean
 
     E[α(x)·β(y)] = E[α(x)]·E[β(y)] ≤ (Z/2)²:
@@ -33,7 +33,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from accountants.arrays import FloatArray
-from audits.testing.region import Region
+from audits.claims.region import Region
 
 _MOST_STEPS = 60
 _CENTRING = 0.1

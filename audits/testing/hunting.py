@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from accountants import validate
-from audits.claim import Claim
+from accountants import Certificate, validate
+from audits.claims import Claim
+from audits.claims.region import Region
 from audits.evidence import Evidence
 from audits.pairs import Pair, candidate_pairs
 from audits.testing.auditor import DEFAULT_SAMPLES, audit
 from audits.testing.bets import best_bet
 from audits.testing.draws import DEFAULT_CHUNK, DrawFunction, Draws
 from audits.testing.guesses import Guess, histogram_guess, normal_guess
-from audits.testing.region import Region
 from audits.testing.statistics import (
     SUMMARIES,
     Coordinate,
@@ -52,7 +52,7 @@ class Candidate:
 
 def hunt(
     mechanism: DrawFunction,
-    claim: Claim,
+    claim: Claim | Certificate,
     *,
     rng: np.random.Generator,
     pairs: Iterable[Any] | None = None,
@@ -75,7 +75,7 @@ def hunt(
 
     Args:
       mechanism: `(data, rng, n) -> n independent outputs`.
-      claim: What is asserted; its relation says which data sets are neighbours.
+      claim: What is asserted, or a certificate; its relation says which data sets are neighbours.
       rng: Seeds exploration and test.
       pairs: Pairs to try instead of `audits.candidate_pairs`.
       statistics: Statistics to try instead of the usual ones.
@@ -90,6 +90,7 @@ def hunt(
       chunk_size: The most outputs asked of the mechanism in one call.
     """
     confidence = validate.open_unit("confidence", confidence)
+    claim = Claim.of(claim)
     if pairs is None:
         pairs = (
             pair
@@ -99,7 +100,7 @@ def hunt(
                 claim.relation, records=size, dimension=dimension, bound=bound
             )
         )
-    curve = claim.curve()
+    curve = claim.region()
     explorer = _Explorer(mechanism, curve, statistics, int(rng.integers(2**63)))
     candidates = explorer.first_look([Pair.of(pair) for pair in pairs], seconds)
     for kept, factor in _ROUNDS:

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from accountants.arrays import FloatArray
+from audits.claims.region import Region
 from audits.testing.bets import Bet, best_bet
 from audits.testing.guesses import Guess, histogram_guess, normal_guess
-from audits.testing.region import Region
 
 _LOG_SHARES = np.log([0.97, 0.03])
 _WARM_UP = 6

@@ -96,32 +96,36 @@ def events(
       max_steps: The most repetitions of one event.
       composed: Also draw compositions of different events.
     """
-    event = _single(draw, relation)
+    event = draw(_single(relation))
     if draw(st.booleans()):
         event = dpa.SelfComposedDpEvent(event, draw(st.integers(1, max_steps)))
     if composed and draw(st.booleans()):
-        event = dpa.ComposedDpEvent([event, _single(draw, relation)])
+        event = dpa.ComposedDpEvent([event, draw(_single(relation))])
     return event
 
 
-def _single(draw: st.DrawFn, relation: NeighboringRelation) -> dpa.DpEvent:
-    noise = draw(st.floats(0.3, 20.0))
-    kinds = ["gaussian", "poisson", "laplace", "discrete laplace"]
+def _single(relation: NeighboringRelation) -> st.SearchStrategy[dpa.DpEvent]:
+    noise = st.floats(0.3, 20.0)
+    gaussian = st.builds(dpa.GaussianDpEvent, noise)
+    kinds: list[st.SearchStrategy[dpa.DpEvent]] = [
+        gaussian,
+        st.builds(dpa.PoissonSampledDpEvent, st.floats(1e-4, 1.0), gaussian),
+        st.builds(dpa.LaplaceDpEvent, noise),
+        st.builds(DiscreteLaplaceDpEvent, st.floats(0.05, 3.0), st.integers(1, 3)),
+    ]
     if relation is not _Relation.ADD_OR_REMOVE_ONE:
-        kinds.append("randomised response")
+        kinds.append(
+            st.builds(dpa.RandomizedResponseDpEvent, st.floats(0.01, 0.99), st.integers(2, 8))
+        )
     if relation is _Relation.REPLACE_ONE:
-        kinds.append("fixed size")
-    kind = draw(st.sampled_from(kinds))
-    if kind == "gaussian":
-        return dpa.GaussianDpEvent(noise)
-    if kind == "poisson":
-        return dpa.PoissonSampledDpEvent(draw(st.floats(1e-4, 1.0)), dpa.GaussianDpEvent(noise))
-    if kind == "laplace":
-        return dpa.LaplaceDpEvent(noise)
-    if kind == "discrete laplace":
-        return DiscreteLaplaceDpEvent(draw(st.floats(0.05, 3.0)), draw(st.integers(1, 3)))
-    if kind == "randomised response":
-        return dpa.RandomizedResponseDpEvent(draw(st.floats(0.01, 0.99)), draw(st.integers(2, 8)))
-    size = draw(st.integers(2, 10_000))
-    batch = draw(st.integers(1, size))
-    return dpa.SampledWithoutReplacementDpEvent(size, batch, dpa.GaussianDpEvent(noise))
+        kinds.append(
+            st.integers(2, 10_000).flatmap(
+                lambda size: st.builds(
+                    dpa.SampledWithoutReplacementDpEvent,
+                    st.just(size),
+                    st.integers(1, size),
+                    gaussian,
+                )
+            )
+        )
+    return st.one_of(kinds)

@@ -15,12 +15,12 @@ from audits.cli.main import main
 
 USER_CODE = """
 import numpy as np
-from audits import Claim, Pair
+from audits import GaussianClaim, Pair
 
 PAIR = ([0.0, 1.0], [0.0])
 NAMED = Pair([1.0], [], "a lone record")
 NOT_A_PAIR = 3
-CLAIM = Claim(mu=1.0)
+CLAIM = GaussianClaim(1.0)
 print("printed on import")
 
 def too_little_noise(data, rng):

@@ -14,7 +14,6 @@ import pytest
 
 from accountants import gaussian
 from audits.papers.studies import COST_COLUMN, load_study, recorded, run_study
-from audits.papers.thesis.linreg.batch_percentile import PercentileSum, batch_percentile
 from audits.papers.thesis.linreg.case import (
     BatchPercentile,
     Case,
@@ -34,6 +33,7 @@ from audits.papers.thesis.linreg.training import (
     updates_within,
 )
 from audits.papers.thesis.linreg.variant import VARIANTS, Variant
+from audits.specimens.batch_percentile import PercentileSum, batch_percentile
 from mechanisms import DPOptimisation, Layout, Scope, Setting, epsilon_bounds, project
 from pvi import (
     SGD,

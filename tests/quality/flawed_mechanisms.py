@@ -13,7 +13,11 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from audits import Claim
+from audits import (
+    Claim,
+    EventClaim,
+    GaussianClaim,
+)
 
 Array = np.ndarray
 Rng = np.random.Generator
@@ -163,15 +167,15 @@ def rounded_noise(data: Array, rng: Rng, n: int, *, whole: bool) -> Array:
 
 
 def gaussian_claim() -> Claim:
-    return Claim(event=dpa.GaussianDpEvent(1.0))
+    return EventClaim(dpa.GaussianDpEvent(1.0))
 
 
 def composed_claim() -> Claim:
-    return Claim(event=dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 2))
+    return EventClaim(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 2))
 
 
 def poisson_claim(sigma: float) -> Claim:
-    return Claim(event=dpa.PoissonSampledDpEvent(0.5, dpa.GaussianDpEvent(sigma)))
+    return EventClaim(dpa.PoissonSampledDpEvent(0.5, dpa.GaussianDpEvent(sigma)))
 
 
 SPECIMENS: Mapping[str, Specimen] = {
@@ -183,7 +187,7 @@ SPECIMENS: Mapping[str, Specimen] = {
     "C instead of 2C under replace-one": Specimen(
         partial(released_sum, sigma=1.0),
         partial(released_sum, sigma=2.0),
-        lambda: Claim(mu=1.0, relation=NeighboringRelation.REPLACE_ONE),
+        lambda: GaussianClaim(1.0, relation=NeighboringRelation.REPLACE_ONE),
     ),
     "division by the realised batch size": Specimen(
         partial(batch_mean, realised=True),
@@ -229,8 +233,8 @@ SPECIMENS: Mapping[str, Specimen] = {
     "fixed-size batches accounted as Poisson": Specimen(
         partial(sampled_batches, fixed_size=True),
         partial(sampled_batches, fixed_size=False),
-        lambda: Claim(
-            event=dpa.PoissonSampledDpEvent(0.25, dpa.GaussianDpEvent(0.5)),
+        lambda: EventClaim(
+            dpa.PoissonSampledDpEvent(0.25, dpa.GaussianDpEvent(0.5)),
             relation=NeighboringRelation.REPLACE_ONE,
         ),
     ),

@@ -12,9 +12,17 @@ from flawed_mechanisms import SPECIMENS
 from scipy import stats
 from true_mechanisms import TRUE, gaussian, half_noise
 
-from audits import Claim, Word, audit, audit_noise, hunt, one_run_audit
+from audits import (
+    EventClaim,
+    PointClaim,
+    Word,
+    audit,
+    audit_noise,
+    hunt,
+    one_run_audit,
+)
 
-CLAIM = Claim(event=dpa.GaussianDpEvent(1.0))
+CLAIM = EventClaim(dpa.GaussianDpEvent(1.0))
 RUNS = 60
 
 
@@ -77,7 +85,7 @@ def test_power_against_noise_too_small_by_root_two():
 @pytest.mark.slow
 def test_power_against_one_step_too_many():
     """3 steps claimed, 4 done: median at most 3,000 (benchmark: 500)."""
-    claim = Claim(event=dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 3))
+    claim = EventClaim(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 3))
     assert np.median(draws_to_convict(gaussian, claim, 21, (2.0, 0.0))) <= 3000
 
 
@@ -87,7 +95,7 @@ def test_a_point_takes_many_draws_but_is_convicted():
     verdict = audit(
         half_noise,
         (1.0, 0.0),
-        Claim(epsilon=4.377, delta=1e-5),
+        PointClaim(4.377, delta=1e-5),
         max_samples=1_500_000,
         rng=np.random.default_rng(0),
     )
@@ -154,7 +162,7 @@ def test_there_are_enough_specimens():
 @pytest.mark.parametrize(("noise", "word"), [(4.0, Word.NOT_REFUTED), (2.0, Word.REFUTED)])
 def test_one_run_of_dp_sgd(noise, word):
     """6,000 canaries, 4 steps at σ = 4 claimed. False alarm of the true one: 1%, seed fixed."""
-    claim = Claim(event=dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(4.0), 4))
+    claim = EventClaim(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(4.0), 4))
     rng = np.random.default_rng(0)
     coins = rng.random(6000) < 0.5
     weights = train(coins, rng, noise=noise)

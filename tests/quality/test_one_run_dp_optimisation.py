@@ -4,7 +4,11 @@ import dp_accounting as dpa
 import numpy as np
 import pytest
 
-from audits import Claim, Word, one_run_audit
+from audits import (
+    EventClaim,
+    Word,
+    one_run_audit,
+)
 from mechanisms import DPOptimisation, Setting
 from pvi import SGD, LogisticRegression, MeanFieldGaussian, Shard
 
@@ -51,6 +55,6 @@ def test_half_the_noise_is_refuted_and_the_claimed_noise_is_not(noise, word):
     """
     rng = np.random.default_rng(0)
     coins = rng.random(CANARIES) < 0.5
-    claim = Claim(event=dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(CLAIMED), STEPS))
+    claim = EventClaim(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(CLAIMED), STEPS))
     verdict = one_run_audit(coins, trained_means(coins, rng, noise), claim, confidence=0.95)
     assert verdict.word is word

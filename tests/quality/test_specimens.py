@@ -21,7 +21,10 @@ from scipy import stats
 
 import audits.specimens
 from accountants import gaussian
-from audits import Claim, Word
+from audits import (
+    Claim,
+    Word,
+)
 from audits.estimators.fixed import gaussian_dp
 from audits.specimens import (
     CAUGHT,
@@ -31,7 +34,6 @@ from audits.specimens import (
     Specimen,
     Witness,
     as_json,
-    epsilon_claimed,
     examine,
     record,
     run_zoo,
@@ -129,7 +131,7 @@ def test_the_twin_is_not_refuted(name):
 @pytest.mark.parametrize("name", [n for n, s in SPECIMENS.items() if s.witness is not None])
 def test_a_witness_proves_more_than_is_claimed(name):
     specimen = SPECIMENS[name]
-    claimed = epsilon_claimed(specimen.claim)
+    claimed = specimen.claim.epsilon_upper(REPORTED_DELTA)
     assert specimen.witness.epsilon_lower(REPORTED_DELTA) > claimed
 
 
@@ -143,7 +145,7 @@ def test_what_is_proved_of_a_flawed_mechanism_exceeds_the_claim(name):
     if name in UNPROVED:
         assert proved is None
     else:
-        assert proved > 1.3 * epsilon_claimed(SPECIMENS[name].claim)
+        assert proved > 1.3 * SPECIMENS[name].claim.epsilon_upper(REPORTED_DELTA)
 
 
 NORMAL_SHIFTS = [

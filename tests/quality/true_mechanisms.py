@@ -10,7 +10,11 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 
-from audits import Claim
+from audits import (
+    Claim,
+    EventClaim,
+    PointClaim,
+)
 
 
 @dataclass(frozen=True)
@@ -61,28 +65,28 @@ def sparse_vector(data: float, rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 TRUE: Mapping[str, Case] = {
-    "Gaussian": Case(gaussian, (1.0, 0.0), lambda: Claim(event=dpa.GaussianDpEvent(1.0))),
-    "Laplace": Case(laplace, (1.0, 0.0), lambda: Claim(event=dpa.LaplaceDpEvent(1.0))),
+    "Gaussian": Case(gaussian, (1.0, 0.0), lambda: EventClaim(dpa.GaussianDpEvent(1.0))),
+    "Laplace": Case(laplace, (1.0, 0.0), lambda: EventClaim(dpa.LaplaceDpEvent(1.0))),
     "randomised response": Case(
         randomised_response,
         (1, 0),
-        lambda: Claim(
-            event=dpa.RandomizedResponseDpEvent(0.5, 2), relation=NeighboringRelation.REPLACE_ONE
+        lambda: EventClaim(
+            dpa.RandomizedResponseDpEvent(0.5, 2), relation=NeighboringRelation.REPLACE_ONE
         ),
     ),
     "Poisson-sampled Gaussian": Case(
         poisson_gaussian,
         (1.0, 0.0),
-        lambda: Claim(event=dpa.PoissonSampledDpEvent(0.2, dpa.GaussianDpEvent(0.7))),
+        lambda: EventClaim(dpa.PoissonSampledDpEvent(0.2, dpa.GaussianDpEvent(0.7))),
     ),
     "two rounds, adaptive": Case(
         two_rounds,
         (1.0, 0.0),
-        lambda: Claim(event=dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.5), 2)),
+        lambda: EventClaim(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.5), 2)),
     ),
     "clamped geometric": Case(
-        clamped_geometric, (2, 1), lambda: Claim(event=DiscreteLaplaceDpEvent(1.0, 1))
+        clamped_geometric, (2, 1), lambda: EventClaim(DiscreteLaplaceDpEvent(1.0, 1))
     ),
-    "sparse vector": Case(sparse_vector, (1.0, 0.0), lambda: Claim(epsilon=1.0)),
+    "sparse vector": Case(sparse_vector, (1.0, 0.0), lambda: PointClaim(1.0)),
 }
 half_noise = partial(gaussian, sigma=2**-0.5)

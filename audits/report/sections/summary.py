@@ -4,6 +4,7 @@ from collections import Counter
 
 from audits.report.gather import Contents
 from audits.report.markup import Markup, badge, facts, join, table, tag
+from audits.verdict import Word
 
 
 def lead(contents: Contents) -> str:
@@ -18,10 +19,10 @@ def lead(contents: Contents) -> str:
 def counts(contents: Contents) -> list[tuple[str, str, str]]:
     """Section, figure and words of each result; the terminal prints them too."""
     flawed = [one["flawed"] for one in contents.specimens]
-    guilty = sum(side["expected"] == "REFUTED" for side in flawed)
-    refuted = sum(side["verdict"] == side["expected"] == "REFUTED" for side in flawed)
+    guilty = sum(side["expected"] == Word.REFUTED.value for side in flawed)
+    refuted = sum(side["verdict"] == side["expected"] == Word.REFUTED.value for side in flawed)
     harmless = len(flawed) - guilty
-    twins = sum(one["repaired"]["verdict"] == "NOT_REFUTED" for one in contents.specimens)
+    twins = sum(one["repaired"]["verdict"] == Word.NOT_REFUTED.value for one in contents.specimens)
     total = len(contents.specimens)
     conflicts = sum(not one["consistent"] for one in contents.crosschecks)
     verdicts = Counter(one["verdict"] for one in contents.claims)

@@ -7,7 +7,7 @@ Why the twin keeps it: it adds noise 2σC, so the shift of at most 2C is 1/σ st
 (TMLR eq. A.18–A.20 has the 2; Balle and Wang 2018, Theorem 8, has the curve).
 """
 
-from audits.claim import Claim
+from audits.claims import GaussianClaim
 from audits.pairs import Pair
 from audits.specimens.federations import FAR, REPLACE
 from audits.specimens.flaws.noise_split_over_clients import OneRoundOfMessages
@@ -25,7 +25,7 @@ SPECIMENS = (
         "its Definition 2); TMLR eq. A.18–A.20 has the factor 2. dp-accounting 0.6.0's RDP "
         "accountant makes the same mistake under REPLACE_ONE.",
         explanation=__doc__ or "",
-        claim=Claim(mu=1.0, relation=REPLACE),
+        claim=GaussianClaim(1.0, relation=REPLACE),
         flawed=OneRoundOfMessages(ParameterPerturbation(clip_norm=1.0, noise_multiplier=1.0)),
         repaired=OneRoundOfMessages(ParameterPerturbation(clip_norm=1.0, noise_multiplier=2.0)),
         pair=Pair(((FAR,),), ((-FAR,),), "the only record pulls far up or far down"),

@@ -14,7 +14,7 @@ import dp_accounting as dpa
 import numpy as np
 
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import EventClaim
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import normals, poisson_batches, present_or_absent
 from audits.testing.statistics import Summary
@@ -46,7 +46,7 @@ SPECIMENS = (
         reference="Opacus issue 161: a loader that cannot give an empty batch; the twin: Mironov, "
         "Talwar and Zhang 2019.",
         explanation=__doc__ or "",
-        claim=Claim(event=dpa.PoissonSampledDpEvent(RATE, dpa.GaussianDpEvent(NOISE_MULTIPLIER))),
+        claim=EventClaim(dpa.PoissonSampledDpEvent(RATE, dpa.GaussianDpEvent(NOISE_MULTIPLIER))),
         flawed=PoissonStep(skips_empty=True),
         repaired=PoissonStep(skips_empty=False),
         pair=present_or_absent([1.0], name="one record at C, or an empty data set"),

@@ -13,7 +13,7 @@ import dp_accounting as dpa
 import numpy as np
 
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import Claim, EventClaim
 from audits.pairs import Pair
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import REPLACE
@@ -68,7 +68,7 @@ def _claim() -> Claim:
         scope,
     )
     scaling = dpa.GaussianDpEvent(NOISE_MULTIPLIER)
-    return Claim(event=dpa.ComposedDpEvent([scaling, training]), relation=REPLACE)
+    return EventClaim(dpa.ComposedDpEvent([scaling, training]), relation=REPLACE)
 
 
 _OTHERS = np.array([1.0, -1.0, 0.5])

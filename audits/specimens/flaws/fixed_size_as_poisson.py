@@ -17,7 +17,7 @@ import dp_accounting as dpa
 import numpy as np
 
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import EventClaim
 from audits.pairs import Pair
 from audits.specimens.gradient_steps import RULE, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen
@@ -58,8 +58,8 @@ SPECIMENS = (
         "with section 2.2 (the Fourier accountant); Zhu, Dong and Wang 2022; Lebeda, Regehr, "
         "Kamath and Steinke 2024.",
         explanation=__doc__ or "",
-        claim=Claim(
-            event=dpa.PoissonSampledDpEvent(BATCH / RECORDS, dpa.GaussianDpEvent(NOISE_MULTIPLIER)),
+        claim=EventClaim(
+            dpa.PoissonSampledDpEvent(BATCH / RECORDS, dpa.GaussianDpEvent(NOISE_MULTIPLIER)),
             relation=REPLACE,
         ),
         flawed=OneNoisyStep(FixedSize(batch_size=BATCH, size=RECORDS)),

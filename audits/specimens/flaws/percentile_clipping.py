@@ -24,9 +24,9 @@ import numpy as np
 from scipy import stats
 
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import EventClaim
 from audits.pairs import Pair
-from audits.papers.thesis.linreg.batch_percentile import PercentileSum
+from audits.specimens.batch_percentile import PercentileSum
 from audits.specimens.gradient_steps import RULE, client_run, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import REPLACE
@@ -92,8 +92,8 @@ SPECIMENS = (
         reference="Thesis, section 4.3 (a percentile of the norms in the minibatch); the twin: "
         "Andrew, Thakkar, McMahan and Ramaswamy 2021.",
         explanation=__doc__ or "",
-        claim=Claim(
-            event=project(
+        claim=EventClaim(
+            project(
                 TWIN.plan(Layout(clients=1, dimension=DIMENSION), rounds=ROUNDS),
                 Scope(relation=REPLACE),
             ),

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import EventClaim
 from audits.specimens.gradient_steps import RULE, client_run, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import present_or_absent
@@ -80,8 +80,8 @@ SPECIMENS = (
         "issue 420 asks for the same. The twin: Abadi et al. 2016, Algorithm 1, and Mironov, "
         "Talwar and Zhang 2019.",
         explanation=__doc__ or "",
-        claim=Claim(
-            event=project(TWIN.plan(Layout(clients=1, dimension=DIMENSION), rounds=1), Scope())
+        claim=EventClaim(
+            project(TWIN.plan(Layout(clients=1, dimension=DIMENSION), rounds=1), Scope())
         ),
         flawed=realised,
         repaired=nominal,

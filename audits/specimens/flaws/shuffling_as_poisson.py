@@ -17,7 +17,7 @@ import numpy as np
 
 from accountants import shuffled_epsilon_bounds
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import EventClaim
 from audits.pairs import Pair
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import REPLACE
@@ -71,8 +71,8 @@ SPECIMENS = (
         reference="Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha and Zhang 2024 (How Private are "
         "DP-SGD Implementations?).",
         explanation=__doc__ or "",
-        claim=Claim(
-            event=dpa.SelfComposedDpEvent(
+        claim=EventClaim(
+            dpa.SelfComposedDpEvent(
                 dpa.PoissonSampledDpEvent(1.0 / BATCHES, dpa.GaussianDpEvent(NOISE_MULTIPLIER)),
                 BATCHES,
             ),

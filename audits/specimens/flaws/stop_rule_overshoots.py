@@ -11,7 +11,7 @@ point: that curve is the claim.
 import numpy as np
 
 from accountants.arrays import FloatArray
-from audits.claim import Claim
+from audits.claims import GaussianClaim
 from audits.specimens.gradient_steps import RULE, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import Weighted, gaussian_mu_lower, present_or_absent, shifted
@@ -55,7 +55,7 @@ SPECIMENS = (
         "claimed.",
         reference="Workshop, section 3, Method: no more updates once the budget is exceeded.",
         explanation=__doc__ or "",
-        claim=Claim(mu=gaussian_mu_lower(EPSILON, DELTA)),
+        claim=GaussianClaim(gaussian_mu_lower(EPSILON, DELTA)),
         flawed=checked_afterwards,
         repaired=checked_before,
         pair=present_or_absent([1.0], name="one record whose gradient has norm C, or none"),

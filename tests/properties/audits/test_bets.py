@@ -5,7 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from audits import Claim
+from audits import (
+    GaussianClaim,
+    PointClaim,
+)
 from audits.testing.bets import best_bet
 from audits.testing.epsilon_sequence import _two_cells
 
@@ -23,11 +26,11 @@ laws = st.integers(2, 12).flatmap(
 EPSILONS = np.concatenate([np.linspace(0.0, 8.0, 400), np.linspace(8.1, 40.0, 320), [0.5, 1.0]])
 claims = st.sampled_from(
     [
-        Claim(mu=0.3),
-        Claim(mu=1.0),
-        Claim(mu=3.0),
-        Claim(epsilon=1.0),
-        Claim(epsilon=0.5, delta=0.05),
+        GaussianClaim(0.3),
+        GaussianClaim(1.0),
+        GaussianClaim(3.0),
+        PointClaim(1.0),
+        PointClaim(0.5, delta=0.05),
     ]
 )
 DELTAS: dict[str, np.ndarray] = {}
@@ -59,7 +62,7 @@ def into_the_claim(p, q, claim):
 @given(laws, claims)
 def test_no_factor_has_a_mean_above_one_under_the_claim(four, claim):
     guess_p, guess_q, true_p, true_q = four
-    bet = best_bet(guess_p, guess_q, claim.curve())
+    bet = best_bet(guess_p, guess_q, claim.region())
     for p, q in ((true_p, true_q), (guess_p, guess_q)):
         p, q = into_the_claim(p, q, claim)
         mean = (p @ np.exp(bet.log_first)) * (q @ np.exp(bet.log_second))
@@ -69,7 +72,7 @@ def test_no_factor_has_a_mean_above_one_under_the_claim(four, claim):
 @given(laws, claims)
 def test_growth_is_what_the_guess_expects_and_never_negative(four, claim):
     guess_p, guess_q = four[:2]
-    bet = best_bet(guess_p, guess_q, claim.curve())
+    bet = best_bet(guess_p, guess_q, claim.region())
     assert bet.growth >= -1e-7
     if abides(guess_p, guess_q, claim):
         assert bet.growth < 2e-3  # nothing to win from a claim that holds, but for the lines' gaps
@@ -78,11 +81,11 @@ def test_growth_is_what_the_guess_expects_and_never_negative(four, claim):
 @given(laws)
 def test_growth_does_not_exceed_the_divergence_from_a_pair_that_abides(four):
     """Weak duality, with a pair found by other means than the bet."""
-    claim = Claim(mu=1.0)
+    claim = GaussianClaim(1.0)
     guess_p, guess_q = four[:2]
     p, q = into_the_claim(guess_p, guess_q, claim)
     divergence = float(guess_p @ np.log(guess_p / p) + guess_q @ np.log(guess_q / q))
-    assert best_bet(guess_p, guess_q, claim.curve()).growth <= divergence + 1e-6
+    assert best_bet(guess_p, guess_q, claim.region()).growth <= divergence + 1e-6
 
 
 @given(
@@ -109,5 +112,5 @@ def test_growth_against_the_gaussian_curve_is_known():
         np.diff(np.concatenate([[0.0], stats.norm.cdf(edges, mean), [1.0]]))
         for mean in (2**-0.5, -(2**-0.5))
     ]
-    growth = best_bet(*cells, Claim(mu=1.0).curve()).growth
+    growth = best_bet(*cells, GaussianClaim(1.0).region()).growth
     assert 0.95 * 0.0342 < growth < 0.0345

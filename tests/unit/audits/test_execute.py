@@ -11,10 +11,15 @@ import dp_accounting as dpa
 import numpy as np
 import pytest
 
-from audits import Claim, WorkerLostError, audit, repeat
+from audits import (
+    EventClaim,
+    WorkerLostError,
+    audit,
+    repeat,
+)
 from audits.testing.draws import Draws
 
-CLAIM = Claim(event=dpa.GaussianDpEvent(1.0))
+CLAIM = EventClaim(dpa.GaussianDpEvent(1.0))
 PAIR = (1.0, 0.0)
 
 

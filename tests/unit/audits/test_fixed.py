@@ -6,7 +6,9 @@ import pytest
 from scipy import stats
 
 from audits import (
-    Claim,
+    EventClaim,
+    GaussianClaim,
+    PointClaim,
     Word,
     audit_noise,
     clopper_pearson,
@@ -57,8 +59,8 @@ def test_gaussian_estimate_falsely_accuses_laplace():
     rng = RNG(2)
     evidence = gaussian_dp(1 + rng.laplace(size=20_000), rng.laplace(size=20_000))
     assert evidence.epsilon_lower > 2.0
-    assert judge(Claim(epsilon=1.0), evidence).refuted
-    assert "not a bound" in judge(Claim(epsilon=1.0), evidence).explain()
+    assert judge(PointClaim(1.0), evidence).refuted
+    assert "not a bound" in judge(PointClaim(1.0), evidence).explain()
 
 
 def test_small_sample_bound_against_the_exact_law():
@@ -79,10 +81,10 @@ def test_small_sample_bound_against_the_exact_law():
 def test_judging_a_bound():
     rng = RNG(4)
     evidence = clopper_pearson(rng.normal(4, 1, 5000), rng.normal(0, 1, 5000))
-    assert judge(Claim(epsilon=1.0, delta=1e-6), evidence).refuted
-    assert judge(Claim(epsilon=20.0, delta=1e-6), evidence).word is Word.NOT_REFUTED
+    assert judge(PointClaim(1.0, delta=1e-6), evidence).refuted
+    assert judge(PointClaim(20.0, delta=1e-6), evidence).word is Word.NOT_REFUTED
     nothing = clopper_pearson(rng.normal(size=10), rng.normal(size=10))
-    assert judge(Claim(epsilon=1.0), nothing).word is Word.INCONCLUSIVE
+    assert judge(PointClaim(1.0), nothing).word is Word.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("estimate", [clopper_pearson, gaussian_dp])
@@ -128,7 +130,7 @@ def test_the_point_p_value_is_a_binomial_tail_without_delta():
 
 def test_the_curve_p_value_of_pure_privacy_is_near_the_binomial_tail():
     """Both theorems hold for a pure ε; the second is within a factor of the exact first."""
-    curve = Claim(epsilon=1.0).curve()
+    curve = PointClaim(1.0).region()
     for right in (750, 770, 790):
         exact = stats.binom.sf(right - 1, 1000, np.e / (1 + np.e))
         assert exact <= curve_p_value(Guesses(1000, 1000, right), curve) <= 4 * exact
@@ -136,7 +138,7 @@ def test_the_curve_p_value_of_pure_privacy_is_near_the_binomial_tail():
 
 def test_the_curve_p_value_is_valid_for_the_gaussian():
     """250 runs of μ = 1 on 200 canaries at level 0.1; the bound has false alarm below 1e-6."""
-    rng, curve, alarms = RNG(5), Claim(mu=1.0).curve(), 0
+    rng, curve, alarms = RNG(5), GaussianClaim(1.0).region(), 0
     for _ in range(250):
         coins = rng.random(200) < 0.5
         guesses = guess(coins, coins + rng.normal(size=200), 40)
@@ -153,7 +155,7 @@ def test_guesses_count_both_ends():
 
 
 def test_one_run_says_when_it_could_not_have_told():
-    verdict = one_run_audit([True, False, True, False], [3, 1, 4, 2], Claim(epsilon=8.0))
+    verdict = one_run_audit([True, False, True, False], [3, 1, 4, 2], PointClaim(8.0))
     assert verdict.word is Word.INCONCLUSIVE
     assert "every guess had been right" in verdict.explain()
 
@@ -161,7 +163,7 @@ def test_one_run_says_when_it_could_not_have_told():
 def test_one_run_counts_its_looks():
     """Four numbers of guesses share α: the p-value is four times the best one."""
     coins = np.arange(400) >= 200
-    claim = Claim(event=dpa.GaussianDpEvent(2.0))
+    claim = EventClaim(dpa.GaussianDpEvent(2.0))
     all_looks = one_run_audit(coins, np.arange(400), claim)
     one_look = one_run_audit(coins, np.arange(400), claim, made=400)
     assert all_looks.evidence.p_value <= 4 * one_look.evidence.p_value * (1 + 1e-9)

@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 
 import audits
-from audits import Claim, Evidence, LikelihoodRatio, Verdict, Word, audit, estimate_epsilon
+from audits import (
+    EventClaim,
+    Evidence,
+    GaussianClaim,
+    LikelihoodRatio,
+    PointClaim,
+    Verdict,
+    Word,
+    audit,
+    estimate_epsilon,
+)
 
-GAUSSIAN = Claim(event=dpa.GaussianDpEvent(1.0))
+GAUSSIAN = EventClaim(dpa.GaussianDpEvent(1.0))
 PAIR = (1.0, 0.0)
 
 
@@ -95,7 +105,7 @@ def test_a_vector_is_scored_by_what_separates_it():
     verdict = audit(
         lambda data, rng, n: data * signs + rng.normal(size=(n, 10)),
         PAIR,
-        Claim(mu=1.5),
+        GaussianClaim(1.5),
         rng=np.random.default_rng(3),
     )
     assert verdict.refuted
@@ -145,7 +155,7 @@ def test_a_point_is_called_weak():
     verdict = audit(
         shifted,
         PAIR,
-        Claim(epsilon=4.377, delta=1e-5),
+        PointClaim(4.377, delta=1e-5),
         max_samples=200,
         rng=np.random.default_rng(0),
     )
@@ -170,6 +180,14 @@ def test_json_and_explanation(scale):
     assert text.startswith(verdict.word.value.replace("_", " "))
     assert "\n" not in text
     assert not re.search(r"\b(pass(ed|es)?|safe|private|secure)\b", text, re.IGNORECASE)
+
+
+def test_a_method_is_stored_by_its_words():
+    verdict = audit(shifted, PAIR, GAUSSIAN, max_samples=10, rng=np.random.default_rng(0))
+    body = json.loads(verdict.evidence.to_json())
+    assert body["method"] == "sequential betting audit"
+    with pytest.raises(ValueError, match="`method` must be one of"):
+        Evidence.from_json(json.dumps(body | {"method": "tea leaves"}))
 
 
 def test_json_of_others_is_refused():

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 
+from accountants import FourierAccountant
 from audits import (
     AuditFailedError,
-    Claim,
     Coordinate,
+    EventClaim,
+    GaussianClaim,
     LinearScore,
     Pair,
+    PointClaim,
     Summary,
     Word,
     assert_private,
@@ -114,7 +117,7 @@ def test_an_audit_reports_on_stderr(capsys):
     audit(
         lambda data, rng, n: rng.normal(size=n),
         (0, 1),
-        Claim(mu=1.0),
+        GaussianClaim(1.0),
         max_samples=20,
         rng=np.random.default_rng(0),
         progress=True,
@@ -131,17 +134,15 @@ def counted(data, rng, n, scale=1.0):
 def test_assert_private_explains_itself():
     """False alarm of the first: 1e-6 by its default, and the seed is fixed."""
     pair = ([0, 0], [0])
-    assert assert_private(counted, Claim(epsilon=1.0), pair=pair).word is Word.NOT_REFUTED
+    assert assert_private(counted, PointClaim(1.0), pair=pair).word is Word.NOT_REFUTED
     with pytest.raises(AssertionError, match="REFUTED: the claim of pure ε = 1") as caught:
-        assert_private(
-            lambda data, rng, n: counted(data, rng, n, 0.4), Claim(epsilon=1.0), pair=pair
-        )
+        assert_private(lambda data, rng, n: counted(data, rng, n, 0.4), PointClaim(1.0), pair=pair)
     assert isinstance(caught.value, AuditFailedError)
     assert caught.value.verdict.refuted
 
 
 def test_assert_private_does_not_accept_an_audit_that_cannot_tell():
-    pair, claim = ([0, 0], [0]), Claim(epsilon=1.0)
+    pair, claim = ([0, 0], [0]), PointClaim(1.0)
     with pytest.raises(AuditFailedError, match="INCONCLUSIVE"):
         assert_private(counted, claim, pair=pair, max_samples=3)
     verdict = assert_private(counted, claim, pair=pair, max_samples=3, require_conclusive=False)
@@ -152,7 +153,7 @@ def test_assert_private_hunts_without_a_pair():
     with pytest.raises(AssertionError, match="explored"):
         assert_private(
             lambda data, rng, n: np.nansum(data) + rng.normal(size=n),
-            Claim(event=dpa.GaussianDpEvent(1.0)),
+            EventClaim(dpa.GaussianDpEvent(1.0)),
             records=(3,),
             dimensions=(1,),
         )
@@ -165,11 +166,31 @@ def test_hunt_uses_the_pairs_given_and_skips_what_raises():
         return counted(data, rng, n, 0.3)
 
     pairs = [Pair([0] * 7, [0] * 6, "seven"), Pair([0] * 5, [0] * 4, "five")]
-    verdict = hunt(picky, Claim(epsilon=1.0), pairs=pairs, rng=np.random.default_rng(0))
+    verdict = hunt(picky, PointClaim(1.0), pairs=pairs, rng=np.random.default_rng(0))
     assert verdict.refuted
     assert verdict.evidence.pair == "five"
     with pytest.raises(ValueError, match="seven is not allowed"):
-        hunt(picky, Claim(epsilon=1.0), pairs=pairs[:1], rng=np.random.default_rng(0))
+        hunt(picky, PointClaim(1.0), pairs=pairs[:1], rng=np.random.default_rng(0))
+
+
+def test_a_certificate_is_a_claim():
+    """The same draws and the same verdict as on the event that it certifies."""
+    certificate = FourierAccountant().compose(dpa.GaussianDpEvent(1.0)).certify([1e-5])
+    claim, pair = EventClaim(certificate.event), Pair([0.0, 1.0], [0.0])
+
+    def flawed(data, rng, n):
+        return np.sum(data) + rng.normal(scale=0.5, size=n)
+
+    audited = [audit(flawed, pair, c, rng=np.random.default_rng(0)) for c in (claim, certificate)]
+    hunted = [
+        hunt(flawed, c, pairs=[pair], rng=np.random.default_rng(0)) for c in (claim, certificate)
+    ]
+    for plain, certified in (audited, hunted):
+        assert certified.refuted
+        assert certified == plain
+        assert certified.claim == claim
+    with pytest.raises(AuditFailedError, match="Gaussian σ = 1"):
+        assert_private(flawed, certificate, pair=pair)
 
 
 @pytest.fixture
@@ -188,7 +209,7 @@ def test_plots_draw_what_they_say(axes):
     verdict = audit(
         lambda data, rng, n: data + rng.normal(scale=0.3, size=n),
         (1.0, 0.0),
-        Claim(mu=1.0),
+        GaussianClaim(1.0),
         rng=np.random.default_rng(0),
     )
     wealth = plots.plot_wealth(verdict, axes)
@@ -199,10 +220,10 @@ def test_plots_draw_what_they_say(axes):
     assert trade_off.get_xlabel() == "type I error"
     epsilon = plots.plot_epsilon(verdict.evidence, claimed=4.377)
     assert "ε" in epsilon.get_ylabel()
-    from audits import Evidence
+    from audits import Evidence, Method
 
     with pytest.raises(ValueError, match="sequential audit"):
-        plots.plot_epsilon(Evidence(method="none", samples=1, confidence=0.9))
+        plots.plot_epsilon(Evidence(method=Method.GAUSSIAN_DP, samples=1, confidence=0.9))
 
 
 def test_a_hunts_evidence_pays_for_all_of_its_tests():
@@ -211,7 +232,7 @@ def test_a_hunts_evidence_pays_for_all_of_its_tests():
     def flawed(data, rng, n):
         return np.sum(data) + rng.normal(scale=0.5, size=n)
 
-    claim = Claim(mu=1.0)
+    claim = GaussianClaim(1.0)
     verdict = hunt(flawed, claim, rng=np.random.default_rng(0), dimensions=(1,), records=(1,))
     evidence = verdict.evidence
     assert verdict.refuted

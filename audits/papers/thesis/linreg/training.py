@@ -14,11 +14,11 @@ import numpy as np
 from accountants import MomentsAccountant
 from accountants.arrays import FloatArray
 from audits.papers.study import Result
-from audits.papers.thesis.linreg.batch_percentile import PercentileSum
 from audits.papers.thesis.linreg.case import BatchPercentile, Case, FixedNorm
 from audits.papers.thesis.linreg.descent import ThesisDescent
 from audits.papers.thesis.linreg.sparse_poisson import GapSampler
 from audits.papers.thesis.linreg.variant import OWN_WAY
+from audits.specimens.batch_percentile import PercentileSum
 from mechanisms import DPOptimisation, Layout, Scope, Setting, epsilon_bounds, project
 from pvi import (
     SGD,

@@ -1,6 +1,7 @@
 """Clipping to a percentile of the batch's own gradient norms (Thesis 4.3). NOT PRIVATE.
 
-Only here, to compare what it learns; `mechanisms` has no such rule, and no event describes it.
+Only here, for a specimen and to compare what it learns; `mechanisms` has no such rule, and no event
+describes it.
 """
 
 from dataclasses import dataclass
