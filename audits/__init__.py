@@ -7,6 +7,7 @@ statistic by itself, `assert_private` is for test suites, `estimate_epsilon` bou
 hypothesis and matplotlib.
 """
 
+from audits.assay import Assay, assay
 from audits.claims import (
     Claim,
     EventClaim,
@@ -29,6 +30,7 @@ from audits.testing.statistics import Coordinate, LikelihoodRatio, LinearScore, 
 from audits.verdict import Verdict, Word
 
 __all__ = [
+    "Assay",
     "AuditFailedError",
     "Claim",
     "Coordinate",
@@ -49,6 +51,7 @@ __all__ = [
     "Word",
     "WorkerLostError",
     "ZeroConcentratedClaim",
+    "assay",
     "assert_private",
     "audit",
     "audit_noise",

@@ -48,7 +48,12 @@ from mechanisms.primitives.sampling import (
 )
 from mechanisms.prior import Prior
 from mechanisms.private_run import PrivateRun
-from mechanisms.projection import epsilon_bounds, project, project_clients
+from mechanisms.projection import (
+    epsilon_bounds,
+    lower_end_is_attained,
+    project,
+    project_clients,
+)
 from mechanisms.protocol import Data, Layout, Mechanism, Run, Setting
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
 from mechanisms.scope import AGGREGATE, MESSAGES, Scope, View, colluding
@@ -114,6 +119,7 @@ __all__ = [
     "delta_slack",
     "dominates",
     "epsilon_bounds",
+    "lower_end_is_attained",
     "project",
     "project_clients",
     "require_match",

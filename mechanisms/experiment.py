@@ -84,7 +84,7 @@ class Experiment:
     ...     clients=5, rounds=3, delta=1e-5, solver=ExactSolver(),
     ... )
     >>> round(experiment.certify(Scope()).bounds(1e-5).upper, 4)
-    1.7251
+    1.698
     """
 
     mechanism: Mechanism

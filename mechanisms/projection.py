@@ -167,6 +167,19 @@ def bounds_with_slack(accountant: IntervalAccountant, delta: float, distance: fl
     return Bounds(accountant.get_epsilon_bounds(delta + reserve).lower, upper)
 
 
+def lower_end_is_attained(transcript: Iterable[Release], scope: Scope) -> bool:
+    """Whether some data leak the lower end of the accountant's interval in this very view.
+
+    Not where a view is answered through more than it sees (rule 7): messages made of noisy steps,
+    which an optimiser's rule may have changed beyond return, and sums of messages that protect
+    themselves.
+    """
+    sources = [r.source for r in transcript if isinstance(r.source, Contribution)]
+    return all(
+        own.clips == "part" and (own.summed or scope.view.kind == "messages") for own in sources
+    )
+
+
 def noise_distances(transcript: Iterable[Release]) -> Mapping[int, float]:
     """Total variation between each client's discrete noise and the continuous one accounted."""
     totals: dict[int, float] = {}

@@ -1,0 +1,222 @@
+"""The assay: what is claimed, certified and seen of one experiment in one scope, in one value."""
+
+import json
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dp_accounting import UnsupportedEventError
+
+from accountants import Bounds, Certificate, codec
+from audits.claims import Claim
+from audits.evidence import Evidence
+from audits.pairs import Pair
+from audits.testing.auditor import DEFAULT_SAMPLES, audit
+from audits.testing.statistics import Statistic
+from audits.verdict import Verdict
+from audits.wording import down, interval, up
+from mechanisms import Experiment, Scope, lower_end_is_attained, worst_case
+
+_FORMAT = "dp-assay/assay"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assay:
+    """Claim, certificate and evidence of the same thing.
+
+    The three share no code: the claim is somebody's, the certificate is computed from what the
+    mechanism says of its releases, the evidence from what it releases.
+
+    Attributes:
+      name: The experiment's.
+      scope: Against whom and about whom all three speak.
+      delta: δ of the figures.
+      certificate: What is proved before anything runs; None where no proof is known.
+      refusal: Why there is no certificate, else "".
+      attained: Whether some data attain the certificate's lower end in this view, so that a claim
+        below it is false whatever the draws say.
+      verdict: The word on the claim, with the evidence from draws.
+    """
+
+    name: str
+    scope: Scope
+    delta: float
+    certificate: Certificate | None
+    refusal: str
+    attained: bool
+    verdict: Verdict
+
+    @property
+    def claim(self) -> Claim:
+        """What is asserted; the certificate's own event if nobody asserted anything else."""
+        return self.verdict.claim
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the draws showed."""
+        return self.verdict.evidence
+
+    @property
+    def claimed(self) -> float:
+        """The ε that the claim allows at δ, from above."""
+        return self.claim.epsilon_upper(self.delta)
+
+    @property
+    def certified(self) -> Bounds | None:
+        """The proved interval of ε at δ."""
+        return None if self.certificate is None else self.certificate.bounds(self.delta)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the draws leave the certificate standing.
+
+        If not, the mechanism does not do what it says of itself, or our own proof is wrong, or an
+        event of probability 1 − confidence has happened.
+        """
+        if self.certificate is None:
+            return True
+        bound = self.certificate.bounds(self.delta).upper
+        own = self.verdict.refuted and self.claim == Claim.of(self.certificate)
+        return not own and self.evidence.epsilon_lower <= bound
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the claim is false: by the draws, or because its ε is below what is attained."""
+        return self.verdict.refuted or self._below_certificate
+
+    @property
+    def _below_certificate(self) -> bool:
+        return self.attained and self.certified is not None and self.claimed < self.certified.lower
+
+    def explain(self) -> str:
+        """A few sentences, the conclusion first."""
+        sentences = [self._conclusion(), f"Scope: {self.scope}; δ = {self.delta:g}."]
+        if self.certified is None:
+            sentences.append(f"No certificate: {self.refusal}.")
+        else:
+            sentences.append(f"Certified: ε in {interval(self.certified)}.")
+        sentences.append(f"Claimed: ε ≤ {up(self.claimed)} ({self.claim.describe()}).")
+        sentences.append(
+            f"Seen: ε ≥ {down(self.evidence.epsilon_lower, 4)} with confidence "
+            f"{100 * self.evidence.confidence:g}%, from {self.evidence.samples:,} draws per side."
+        )
+        return " ".join([*sentences, self.verdict.explain()])
+
+    def _conclusion(self) -> str:
+        if not self.consistent:
+            return (
+                "INCONSISTENT: the draws contradict the certificate, so the mechanism does not do "
+                "what it says of itself (or the proof is wrong)."
+            )
+        if self._below_certificate and self.verdict.refuted:
+            return "CONTRADICTED: the claim is below what is proved to leak, and draws refute it."
+        if self._below_certificate:
+            return "CONTRADICTED: the claim is below what some data are proved to leak."
+        if self.verdict.refuted:
+            return "CONTRADICTED: draws refute the claim."
+        return "NOT CONTRADICTED: neither the certificate nor the draws contradict the claim."
+
+    def to_json(self) -> str:
+        """JSON text with certificate and verdict inside."""
+        certificate = None if self.certificate is None else json.loads(self.certificate.to_json())
+        return codec.dump_document(
+            _FORMAT,
+            {
+                "name": self.name,
+                "scope": str(self.scope),
+                "delta": self.delta,
+                "claimed": codec.encode_real(self.claimed),
+                "certificate": certificate,
+                "refusal": self.refusal,
+                "attained": self.attained,
+                "consistent": self.consistent,
+                "contradicted": self.contradicted,
+                "verdict": json.loads(self.verdict.to_json()),
+                "explanation": self.explain(),
+            },
+        )
+
+
+def assay(
+    experiment: Experiment,
+    pair: Any = None,
+    *,
+    scope: Scope | None = None,
+    delta: float | None = None,
+    claim: Claim | Certificate | None = None,
+    confidence: float = 0.99,
+    max_samples: int = DEFAULT_SAMPLES,
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+    statistic: Statistic | None = None,
+    progress: bool | None = None,
+) -> Assay:
+    """Certificate and audit of one experiment in one scope, beside a claim about it.
+
+    Args:
+      experiment: What is examined.
+      pair: Two neighbouring federations' data, each with one shard or partition per client. Without
+        one, the worst case that the rules of `mechanisms.projection` name.
+      scope: Against whom and about whom; the experiment's first scope if not given.
+      delta: δ of the figures; the experiment's if not given.
+      claim: What is asserted of it; if nothing is, the certificate is put to the test itself.
+      confidence: 1 − α of the audit.
+      max_samples: The most draws per side.
+      rng: Seeds the draws.
+      executor: Where to draw; results do not depend on it.
+      statistic: See `audit`.
+      progress: See `audit`.
+
+    Raises:
+      UnsupportedEventError: There is no certificate, and no claim was given that could be tested.
+
+    >>> from mechanisms import Layout, ParameterPerturbation
+    >>> from pvi import ExactSolver, LinearRegression
+    >>> experiment = Experiment(
+    ...     mechanism=ParameterPerturbation(
+    ...         clip_norm=1.0, noise_multiplier=4.0, precision_floor=1.0),
+    ...     model=LinearRegression(dimension=1, noise_std=1.0),
+    ...     clients=2, rounds=1, delta=1e-5, solver=ExactSolver(),
+    ... )
+    >>> found = assay(experiment, max_samples=2000, rng=np.random.default_rng(0))
+    >>> found.consistent, found.contradicted
+    (True, False)
+    """
+    scope = experiment.scopes[0] if scope is None else scope
+    delta = experiment.delta if delta is None else delta
+    certificate, refusal = None, ""
+    try:
+        certificate = experiment.certify(scope, delta)
+    except UnsupportedEventError as error:
+        if claim is None:
+            raise
+        refusal = str(error)
+    stated = certificate if claim is None else claim
+    assert stated is not None
+    verdict = audit(
+        experiment.sampler(scope),
+        _worst_pair(experiment, scope) if pair is None else pair,
+        stated,
+        confidence=confidence,
+        max_samples=max_samples,
+        rng=rng,
+        executor=executor,
+        statistic=statistic,
+        delta=delta,
+        progress=progress,
+    )
+    return Assay(
+        name=experiment.name,
+        scope=scope,
+        delta=delta,
+        certificate=certificate,
+        refusal=refusal,
+        attained=certificate is not None and lower_end_is_attained(experiment.transcript(), scope),
+        verdict=verdict,
+    )
+
+
+def _worst_pair(experiment: Experiment, scope: Scope) -> Pair:
+    found = worst_case(experiment, scope)
+    return Pair(found.first, found.second, found.description)
