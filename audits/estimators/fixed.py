@@ -42,8 +42,7 @@ def clopper_pearson(
     """
     delta = validate.closed_unit("delta", delta)
     level = (1.0 - validate.open_unit("confidence", confidence)) / 2.0
-    one, two = as_scores(first), as_scores(second)
-    _two_sided_sample(one, two)
+    one, two = _two_samples(first, second)
     train, test = (one[::2], two[::2]), (one[1::2], two[1::2])
     best, chosen = -math.inf, None
     for swapped in (False, True):
@@ -123,8 +122,7 @@ def gaussian_dp(
     """
     delta = validate.open_unit("delta", delta)
     level = (1.0 - validate.open_unit("confidence", confidence)) / 2.0
-    one, two = as_scores(first), as_scores(second)
-    _two_sided_sample(one, two)
+    one, two = _two_samples(first, second)
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
         raise ValueError(
             "`first` and `second` must be finite numbers for a normal law, got others."
@@ -166,12 +164,14 @@ def _lower_non_centrality(statistic: float, freedom: int, level: float) -> float
     return float(optimize.brentq(lambda c: tail(c) - level, 0.0, statistic + 10.0))
 
 
-def _two_sided_sample(first: FloatArray, second: FloatArray) -> None:
-    if min(first.size, second.size) < 4 or first.size != second.size:
+def _two_samples(first: Any, second: Any) -> tuple[FloatArray, FloatArray]:
+    one, two = as_scores(first), as_scores(second)
+    if min(one.size, two.size) < 4 or one.size != two.size:
         raise ValueError(
             "`first` and `second` must hold the same number of scores, at least 4, "
-            f"got {first.size} and {second.size}."
+            f"got {one.size} and {two.size}."
         )
+    return one, two
 
 
 def judge(claim: Claim, evidence: Evidence) -> Verdict:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from audits.specimens.specimen import Picture
+from audits.specimens.specimen import Picture, check_words
 from audits.verdict import Word
 
 
@@ -40,12 +40,12 @@ class Lint:
     picture: Picture | None = None
 
     def __post_init__(self) -> None:
-        for name in ("name", "flaw", "reference", "explanation"):
-            text = getattr(self, name)
-            if not isinstance(text, str) or not text.strip():
-                raise ValueError(f"`{name}` must be a text, got {text!r}.")
-        if "\n" in self.flaw or not self.flaw.endswith("."):
-            raise ValueError(f"`flaw` must be one sentence on one line, got {self.flaw!r}.")
+        check_words(
+            name=self.name,
+            flaw=self.flaw,
+            reference=self.reference,
+            explanation=self.explanation,
+        )
 
     def as_expected(self) -> bool:
         """Whether the mistake is refuted and the repair is not."""

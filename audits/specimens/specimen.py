@@ -20,6 +20,15 @@ Picture: TypeAlias = Callable[["FigureBase"], None]
 DEFAULT_SAMPLES = 5_000
 
 
+def check_words(*, flaw: str, **others: str) -> None:
+    """Refuses a member of the zoo whose words are missing, or whose flaw is not one sentence."""
+    for name, text in {"flaw": flaw, **others}.items():
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"`{name}` must be a text, got {text!r}.")
+    if "\n" in flaw or not flaw.endswith("."):
+        raise ValueError(f"`flaw` must be one sentence on one line, got {flaw!r}.")
+
+
 class Expected(NamedTuple):
     """What an audit must say of the flawed mechanism and of its twin."""
 
@@ -116,12 +125,12 @@ class Specimen:
         return max(known, default=None)
 
     def __post_init__(self) -> None:
-        for name in ("name", "flaw", "reference", "explanation"):
-            text = getattr(self, name)
-            if not isinstance(text, str) or not text.strip():
-                raise ValueError(f"`{name}` must be a text, got {text!r}.")
-        if "\n" in self.flaw or not self.flaw.endswith("."):
-            raise ValueError(f"`flaw` must be one sentence on one line, got {self.flaw!r}.")
+        check_words(
+            name=self.name,
+            flaw=self.flaw,
+            reference=self.reference,
+            explanation=self.explanation,
+        )
         for name in ("flawed", "repaired"):
             if not callable(getattr(self, name)):
                 raise TypeError(f"`{name}` must be a mechanism, got {getattr(self, name)!r}.")

@@ -8,12 +8,12 @@ import dp_accounting as dpa
 import numpy as np
 import pytest
 from dp_sgd import scores, train
-from flawed_mechanisms import SPECIMENS
 from scipy import stats
 from true_mechanisms import TRUE, gaussian, half_noise
 
 from audits import (
     EventClaim,
+    Pair,
     PointClaim,
     Word,
     audit,
@@ -21,6 +21,7 @@ from audits import (
     hunt,
     one_run_audit,
 )
+from audits.specimens import SPECIMENS
 
 CLAIM = EventClaim(dpa.GaussianDpEvent(1.0))
 RUNS = 60
@@ -117,24 +118,58 @@ def test_power_with_the_noise_in_view():
     assert np.median(draws) <= 60
 
 
-QUICK = ("fixed seed", "exact count beside")
+# The specimens whose data are arrays of records: the hunt is left to find the pair by itself.
+ARRAYS = {
+    "best of twenty runs": {},
+    "bounds read from the data": {"dimensions": (1,)},  # its claim is about one feature
+    "division by the realised batch size": {},
+    "divisor from the data's size": {},
+    "each of four workers adds σ/4": {},
+    "fixed seed": {},
+    "fixed-size batches as Poisson": {},
+    "gradients accumulated twice": {},
+    "no noise on empty batches": {},
+    "noise off by the batch factor": {},
+    "noise on a grid, the sum not": {},
+    "noise reused across releases": {},
+    "per-layer clipping, noise of one layer": {},
+    "percentile clipping": {},
+    "the batch mean is clipped": {},
+}
+# A federation's data are no such arrays: the hunt finds the pair among decoys, and the statistic.
+FEDERATIONS = (
+    "C for 2C under replacement",
+    "exact mean released beside",
+    "noise split over 2 clients",
+    "noise split over 10 clients",
+)
+HUNTED = (*ARRAYS, *FEDERATIONS)
+QUICK = ("fixed seed", "exact mean released beside")
+
+
+def cleaned(mechanism):
+    """NaN is no gradient: a real pipeline refuses it, and the zoo's small mechanisms know none."""
+    return lambda data, rng, n: mechanism(np.nan_to_num(data, nan=0.0), rng, n)
+
+
+def hunted(name, side, **options):
+    specimen = SPECIMENS[name]
+    mechanism, pair = getattr(specimen, side), specimen.pair
+    if name in ARRAYS:
+        mechanism, options = cleaned(mechanism), options | ARRAYS[name]
+    else:
+        decoys = (Pair(data, data, "a decoy") for data in (pair.first, pair.second))
+        options["pairs"] = [next(decoys), pair, next(decoys)]
+    return hunt(mechanism, specimen.claim, rng=np.random.default_rng(1), **options)
 
 
 def assert_convicted(name):
-    specimen = SPECIMENS[name]
-    verdict = hunt(specimen.flawed, specimen.claim(), rng=np.random.default_rng(1))
+    verdict = hunted(name, "flawed")
     assert verdict.refuted, verdict.explain()
 
 
 def assert_acquitted(name):
-    specimen = SPECIMENS[name]
-    verdict = hunt(
-        specimen.repaired,
-        specimen.claim(),
-        rng=np.random.default_rng(1),
-        confidence=1 - 1e-9,
-        max_samples=5_000,
-    )
+    verdict = hunted(name, "repaired", confidence=1 - 1e-9, max_samples=5_000)
     assert verdict.word is Word.NOT_REFUTED, verdict.explain()
 
 
@@ -144,19 +179,19 @@ def test_the_hunt_finds_a_flaw(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in SPECIMENS if name not in QUICK])
+@pytest.mark.parametrize("name", [name for name in HUNTED if name not in QUICK])
 def test_the_hunt_finds_each_flaw(name):
     assert_convicted(name)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SPECIMENS)
+@pytest.mark.parametrize("name", HUNTED)
 def test_the_hunt_leaves_the_twin_alone(name):
     assert_acquitted(name)
 
 
 def test_there_are_enough_specimens():
-    assert len(SPECIMENS) >= 16
+    assert len(HUNTED) >= 16
 
 
 @pytest.mark.parametrize(("noise", "word"), [(4.0, Word.NOT_REFUTED), (2.0, Word.REFUTED)])
