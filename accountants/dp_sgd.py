@@ -18,6 +18,7 @@ from accountants.bounds import Bounds
 from accountants.fourier.accountant import FourierAccountant
 from accountants.fourier.contour.steps import StepCurve
 from accountants.fourier.trade_off import TradeOff
+from accountants.sampling import ACCOUNTED, SamplingKind, check_accounted
 
 ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
 
@@ -36,7 +37,7 @@ class EpsilonCurve(NamedTuple):
 def step_event(
     noise_multiplier: float,
     sampling_rate: float = 1.0,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
 ) -> dpa.DpEvent:
     """The event of one step, refused where sampling and relation do not fit.
@@ -44,25 +45,24 @@ def step_event(
     Args:
       noise_multiplier: Noise standard deviation over C, positive.
       sampling_rate: q in (0, 1]; 1 is no sampling.
-      sampling: "poisson" (each record independently) or "without_replacement" (a fixed batch size,
-        under REPLACE_ONE only).
+      sampling: "poisson", "fixed_size" (under REPLACE_ONE only) or "all" (at rate 1 only): see
+        `accountants.sampling`.
       relation: Which data sets are neighbours.
     """
     noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
     rate = validate.rate("sampling_rate", sampling_rate)
     validate.relation("relation", relation)
-    if sampling not in ("poisson", "without_replacement"):
+    kind = check_accounted("sampling", sampling)
+    if kind == "all" and rate != 1.0:
+        raise ValueError(f"`sampling_rate` must be 1 where all records are in, got {rate!r}.")
+    if kind == "fixed_size" and relation is not NeighboringRelation.REPLACE_ONE:
         raise ValueError(
-            f"`sampling` must be 'poisson' or 'without_replacement', got {sampling!r}."
-        )
-    if sampling == "without_replacement" and relation is not NeighboringRelation.REPLACE_ONE:
-        raise ValueError(
-            "`relation` must be REPLACE_ONE for sampling without replacement (a record more or "
-            f"less changes everyone's sampling rate), got {relation.name}."
+            "`relation` must be REPLACE_ONE for batches of fixed size (a record more or less "
+            f"changes everyone's sampling rate), got {relation.name}."
         )
     if rate == 1.0:
         return noise
-    if sampling == "poisson":
+    if kind == "poisson":
         return dpa.PoissonSampledDpEvent(rate, noise)
     # Any batch and data-set size with this quotient has the same pair.
     batch, size = rate.as_integer_ratio()
@@ -76,7 +76,7 @@ def epsilon_bounds(
     sampling_rate: float = 1.0,
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
     tolerance: float = 1e-6,
 ) -> Bounds:
     """A certified interval for ε(δ) after `steps` steps.
@@ -95,9 +95,9 @@ def epsilon_bounds(
             tolerance=1e-3,
         )
         raise ValueError(
-            "`sampling` must be 'poisson' or 'without_replacement', got 'shuffled': Poisson "
-            f"sampling would give epsilon {poisson.upper:.4g}, which is no bound for shuffled "
-            "batches; shuffled_epsilon_bounds gives one."
+            f"`sampling` must be one of {list(ACCOUNTED)} here, got 'shuffled': Poisson sampling "
+            f"would give epsilon {poisson.upper:.4g}, which is no bound for shuffled batches; "
+            "shuffled_epsilon_bounds gives one."
         )
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
     accountant = FourierAccountant(relation, tolerance)
@@ -111,7 +111,7 @@ def delta_bounds(
     sampling_rate: float = 1.0,
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
     tolerance: float = 1e-6,
 ) -> Bounds:
     """A certified interval for δ(ε) after `steps` steps."""
@@ -127,7 +127,7 @@ def epsilon_curve(
     delta: float,
     sampling_rate: float = 1.0,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
     tolerance: float = 1e-6,
 ) -> EpsilonCurve:
     """Certified intervals for ε(δ) after each number of steps, sharing the work between them.
