@@ -13,8 +13,8 @@ import numpy as np
 
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
+from accountants.elementary import PoissonGaussian
 from accountants.fourier import invert
-from accountants.fourier.contour import sum as contour
 from accountants.fourier.contour.quadrature import (
     ADD,
     COARSE_ERROR,
@@ -22,8 +22,8 @@ from accountants.fourier.contour.quadrature import (
     ContourError,
     Direction,
 )
-from accountants.fourier.contour.saddle import Saddle, SaddleSearch, Sampled
-from accountants.fourier.contour.sum import Contour, ContourSum
+from accountants.fourier.contour.saddle import Saddle, SaddleSearch
+from accountants.fourier.contour.sum import Contour, ContourSum, build
 
 # The relative error of δ that is asked of a contour: never below what the rounding allows.
 _FINEST, _COARSEST = 2e-13, 1e-4
@@ -44,7 +44,7 @@ class Composition:
       mu_squared: Σ μ² of the plain Gaussians.
     """
 
-    events: Sequence[Sampled]
+    events: Sequence[PoissonGaussian]
     counts: FloatArray
     mu_squared: float = 0.0
 
@@ -61,7 +61,7 @@ class Composition:
         self, direction: Direction, saddle: Saddle, tolerance: float, max_work: int = CHEAP
     ) -> Contour:
         """A contour through `saddle`."""
-        return contour.build(
+        return build(
             self.events, self.counts, self.mu_squared, direction, saddle, tolerance, max_work
         )
 

@@ -98,6 +98,7 @@ class Composed:
     Attributes:
       losses: The nodes of the window, increasing.
       weights: c_j·e^{−θ(l_j − low)} with the node error on the proper side, never negative.
+      tilt: θ.
       log_scale: κ − θ·low: the logarithm of the factor of the sum.
       log_scale_error: Bound on its error and on the sum's relative error.
       remainder: δ to add at any ε ≥ low (upper), or to subtract (lower).

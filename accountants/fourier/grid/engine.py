@@ -1,7 +1,7 @@
 r"""The grid engine: certified ε and δ of a composition of loss laws, in one direction.
 
 Each law is put on a grid from above and from below (`discretise`), composed by a tilted FFT
-(`convolve`) in a window that Chernoff bounds suggest (`window`). The answers are intervals for the
+(`convolve`) in a window that Chernoff bounds suggest (`outlook`). The answers are intervals for the
 composition of exactly these laws: `upper` is at least the truth, `lower` at most, with truncation,
 aliasing and floating-point rounding included (the error models are in `law`, `discretise` and
 `convolve`).
