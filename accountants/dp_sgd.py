@@ -11,9 +11,9 @@ from typing import NamedTuple
 import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import NDArray
 
 from accountants import elementary, validate
+from accountants.arrays import FloatArray, IntArray
 from accountants.bounds import Bounds
 from accountants.fourier.accountant import FourierAccountant
 from accountants.fourier.contour.steps import StepCurve
@@ -21,17 +21,15 @@ from accountants.fourier.trade_off import TradeOff
 from accountants.sampling import ACCOUNTED, SamplingKind, check_accounted
 
 ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
-
-
 _FEW_STEPS_TOLERANCE = 1e-3
 
 
 class EpsilonCurve(NamedTuple):
     """Bounds of ε after each number of steps: lower ≤ ε(steps) ≤ upper, entry by entry."""
 
-    steps: NDArray[np.int64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    steps: IntArray
+    lower: FloatArray
+    upper: FloatArray
 
 
 def step_event(
@@ -69,6 +67,12 @@ def step_event(
     return dpa.SampledWithoutReplacementDpEvent(size, batch, noise)
 
 
+def _composed(
+    event: dpa.DpEvent, steps: int, relation: NeighboringRelation, tolerance: float
+) -> FourierAccountant:
+    return FourierAccountant(relation, tolerance).compose(event, validate.count("steps", steps))
+
+
 def epsilon_bounds(
     *,
     noise_multiplier: float,
@@ -100,8 +104,7 @@ def epsilon_bounds(
             "shuffled_epsilon_bounds gives one."
         )
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
-    accountant = FourierAccountant(relation, tolerance)
-    return accountant.compose(event, validate.count("steps", steps)).get_epsilon_bounds(delta)
+    return _composed(event, steps, relation, tolerance).get_epsilon_bounds(delta)
 
 
 def delta_bounds(
@@ -116,8 +119,7 @@ def delta_bounds(
 ) -> Bounds:
     """A certified interval for δ(ε) after `steps` steps."""
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
-    accountant = FourierAccountant(relation, tolerance)
-    return accountant.compose(event, validate.count("steps", steps)).get_delta_bounds(epsilon)
+    return _composed(event, steps, relation, tolerance).get_delta_bounds(epsilon)
 
 
 def epsilon_curve(
@@ -148,9 +150,8 @@ def epsilon_curve(
         count = int(counts[index])
         bounds = shared.epsilon_bounds(count) if shared is not None else None
         if bounds is None:
-            accountant = FourierAccountant(relation, max(tolerance, _FEW_STEPS_TOLERANCE))
-            accountant.compose(event, count)
-            bounds = accountant.get_epsilon_bounds(delta)
+            coarse = max(tolerance, _FEW_STEPS_TOLERANCE)
+            bounds = _composed(event, count, relation, coarse).get_epsilon_bounds(delta)
         lower[index], upper[index] = bounds
     return EpsilonCurve(counts, lower, upper)
 
@@ -167,4 +168,4 @@ def trade_off(
     >>> bool(curve.lower[0] <= 0.7405 <= curve.upper[0])  # Φ(Φ⁻¹(0.95) − 1) = 0.74047…
     True
     """
-    return FourierAccountant(relation, tolerance).compose(event).trade_off(alphas)
+    return _composed(event, 1, relation, tolerance).trade_off(alphas)

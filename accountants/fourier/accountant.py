@@ -40,9 +40,7 @@ class Answer:
         """What both say; each of the two intervals contains the truth."""
         if other is None:
             return self
-        lower = max(self.bounds.lower, other.bounds.lower)
-        upper = min(self.bounds.upper, other.bounds.upper)
-        return Answer(Bounds(lower, upper), "contour and grid")
+        return Answer(self.bounds.intersect(other.bounds), "contour and grid")
 
 
 class FourierAccountant(IntervalAccountant):
@@ -171,8 +169,7 @@ class FourierAccountant(IntervalAccountant):
         remove, *add = composed.for_grid()
         bounds = engines.on_grid(remove)
         if add and (composition is None or not engines.add_is_below(composition, bounds)):
-            other = engines.on_grid(add[0])
-            bounds = Bounds(max(bounds.lower, other.lower), max(bounds.upper, other.upper))
+            bounds = bounds.larger(engines.on_grid(add[0]))
         answer = Answer(bounds, "grid").intersect(found)
         if answer.relative_gap > max(self._tolerance, _WIDE):
             answer = answer.intersect(engines.try_contour(composition, contour.COSTLY))

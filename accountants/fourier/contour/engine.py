@@ -88,8 +88,7 @@ def epsilon_bounds(
     answer = _epsilon_in(composition, direction, first, delta, tolerance, max_work)
     if _chernoff_epsilon(composition, second, delta) <= answer.lower:
         return answer
-    rest = _epsilon_in(composition, other, second, delta, tolerance, max_work)
-    return Bounds(max(answer.lower, rest.lower), max(answer.upper, rest.upper))
+    return answer.larger(_epsilon_in(composition, other, second, delta, tolerance, max_work))
 
 
 def delta_bounds(
@@ -99,8 +98,7 @@ def delta_bounds(
     remove = _delta_in(composition, REMOVE, epsilon, tolerance, max_work)
     if _chernoff_delta_below(composition, ADD, epsilon, remove.lower):
         return remove
-    add = _delta_in(composition, ADD, epsilon, tolerance, max_work)
-    return Bounds(max(remove.lower, add.lower), max(remove.upper, add.upper))
+    return remove.larger(_delta_in(composition, ADD, epsilon, tolerance, max_work))
 
 
 def _delta_in(
@@ -117,8 +115,7 @@ def _delta_in(
                 raise
             break
         total = line.at(composition.counts, composition.mu_squared)
-        bounds = total.delta_bounds(epsilon)
-        best = Bounds(max(best.lower, bounds.lower), min(best.upper, bounds.upper))
+        best = best.intersect(total.delta_bounds(epsilon))
         if best.gap <= tolerance * best.upper or asked == _FINEST:
             break
         # Laplace's method may have misjudged δ, to which the errors are relative.
@@ -207,7 +204,7 @@ def _epsilon_in(
             if best.upper == math.inf:
                 raise
             break
-        best = Bounds(max(best.lower, bounds.lower), min(best.upper, bounds.upper))
+        best = best.intersect(bounds)
         if best.gap <= tolerance * best.upper or asked == _FINEST:
             break
         # Laplace's method may have misplaced the saddle: go where the sum says that ε is.

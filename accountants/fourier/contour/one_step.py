@@ -23,8 +23,7 @@ _SLACK = 8.0 * UNIT_ROUNDOFF
 
 def delta_bounds(event: PoissonGaussian, epsilon: float) -> Bounds:
     """A certified interval for δ(ε) of one step, the larger of the two directions'."""
-    remove, add = _remove(event, epsilon), _add(event, epsilon)
-    return Bounds(max(remove.lower, add.lower), max(remove.upper, add.upper))
+    return _remove(event, epsilon).larger(_add(event, epsilon))
 
 
 def epsilon_bounds(event: PoissonGaussian, delta: float) -> Bounds:

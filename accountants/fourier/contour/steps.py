@@ -38,8 +38,7 @@ class StepCurve:
         try:
             bounds = self._in(REMOVE, steps)
             if not self._add_is_below(steps, bounds.lower):
-                add = self._in(ADD, steps)
-                bounds = Bounds(max(bounds.lower, add.lower), max(bounds.upper, add.upper))
+                bounds = bounds.larger(self._in(ADD, steps))
         except ContourError:
             return None
         return bounds if bounds.gap <= self._tolerance * bounds.upper else None

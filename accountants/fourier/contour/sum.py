@@ -30,9 +30,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from accountants.arrays import FloatArray
+from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
 from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.decay import DecayBound
@@ -44,8 +43,6 @@ from accountants.fourier.contour.quadrature import (
     Line,
 )
 from accountants.fourier.contour.saddle import Saddle, decay
-
-ComplexArray = NDArray[np.complex128]
 
 _MAX_NODES = 20_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.

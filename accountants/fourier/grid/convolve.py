@@ -45,14 +45,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
-from accountants.arrays import FloatArray
+from accountants.arrays import ComplexArray, FloatArray
 from accountants.fourier.grid.discretise import Discretised, sum_at
 from accountants.fourier.grid.laws.law import UNIT
-
-ComplexArray = NDArray[np.complex128]
 
 _STAGE_ERROR = 8.0 * UNIT
 _LEFT_OUT = -60.0
