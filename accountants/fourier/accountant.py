@@ -103,9 +103,7 @@ class FourierAccountant(IntervalAccountant):
             _Engines(
                 closed_form=lambda mu: gaussian.epsilon_bounds(mu, delta),
                 single_step=lambda release: one_step.epsilon_bounds(release, delta),
-                along_contour=lambda c, work: contour.epsilon_bounds(
-                    c, delta, self._tolerance, work
-                ),
+                along_contour=lambda c, work: contour.epsilon_bounds(c, delta, tolerance, work),
                 on_grid=lambda laws: grid.epsilon_bounds(laws, delta, tolerance=tolerance),
                 add_is_below=lambda c, bounds: contour.add_is_below(c, bounds, delta=delta),
             )
@@ -121,9 +119,7 @@ class FourierAccountant(IntervalAccountant):
             _Engines(
                 closed_form=lambda mu: gaussian.delta_bounds(mu, epsilon),
                 single_step=lambda release: one_step.delta_bounds(release, epsilon),
-                along_contour=lambda c, work: contour.delta_bounds(
-                    c, epsilon, self._tolerance, work
-                ),
+                along_contour=lambda c, work: contour.delta_bounds(c, epsilon, tolerance, work),
                 on_grid=lambda laws: grid.delta_bounds(laws, epsilon, tolerance=tolerance),
                 add_is_below=lambda c, bounds: contour.add_is_below(c, bounds, epsilon=epsilon),
             )
@@ -144,7 +140,7 @@ class FourierAccountant(IntervalAccountant):
         return trade_off_from_profile(self.get_delta_bounds, self.get_epsilon_bounds, alphas)
 
     def _answer(self, engines: "_Engines") -> Answer:
-        dominating = _Composed.of(self._releases)
+        dominating = _Releases.of(self._releases)
         answer = self._ask(engines, dominating)
         explicit = dominating.explicit()
         if explicit == dominating:
@@ -155,18 +151,18 @@ class FourierAccountant(IntervalAccountant):
         engine = answer.engine if answer.engine == below.engine else "contour and grid"
         return Answer(bounds, engine)
 
-    def _ask(self, engines: "_Engines", composed: "_Composed") -> Answer:
+    def _ask(self, engines: "_Engines", releases: "_Releases") -> Answer:
         """The interval for exactly these pairs, by the engine that suits them."""
-        mu = composed.mu()
+        mu = releases.mu()
         if mu is not None:
             return Answer(engines.closed_form(mu), "closed form")
-        composition = composed.for_contour()
+        composition = releases.for_contour()
         if composition is not None and composition.is_one_step:
             return Answer(engines.single_step(composition.events[0]), "closed form")
         found = engines.try_contour(composition, contour.CHEAP)
         if found is not None and found.relative_gap <= self._tolerance:
             return found
-        remove, *add = composed.for_grid()
+        remove, *add = releases.for_grid()
         bounds = engines.on_grid(remove)
         if add and (composition is None or not engines.add_is_below(composition, bounds)):
             bounds = bounds.larger(engines.on_grid(add[0]))
@@ -205,7 +201,7 @@ class _Engines:
 
 
 @dataclass(frozen=True)
-class _Composed:
+class _Releases:
     """Elementary releases with their counts, as each engine wants them.
 
     Attributes:
@@ -215,13 +211,13 @@ class _Composed:
     parts: tuple[tuple[elementary.Elementary, int], ...]
 
     @classmethod
-    def of(cls, composition: Mapping[elementary.Elementary, int]) -> "_Composed":
+    def of(cls, composition: Mapping[elementary.Elementary, int]) -> "_Releases":
         """What has been composed."""
         return cls(tuple(composition.items()))
 
-    def explicit(self) -> "_Composed":
+    def explicit(self) -> "_Releases":
         """The same with pairs that data sets realise, for the lower end."""
-        return _Composed(tuple((explicit_pair(release), count) for release, count in self.parts))
+        return _Releases(tuple((explicit_pair(release), count) for release, count in self.parts))
 
     def mu(self) -> float | None:
         """μ of the composition if it is Gaussian throughout."""
