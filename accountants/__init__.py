@@ -1,4 +1,19 @@
-"""Privacy accountants: what a release costs, as a certified interval for ε(δ)."""
+"""Privacy accountants: what a release costs, as a certified interval for ε(δ).
+
+The names below are the way in. Under them lies a floor that the packages above stand on as well,
+public module by module:
+
+* `validate`: checks of arguments, with one shape of message;
+* `arrays`: types of arrays;
+* `bounds`: `Bounds`, the interval that contains the truth;
+* `rounding`: bounds as people read them, rounded to their safe side;
+* `sampling`: the one vocabulary of how records get into a batch;
+* `certificate`, `codec`: statements of cost and events as JSON, through an allow-list;
+* `versions`: which packages computed a number.
+
+All else is an accountant, named by its module. `fourier/DERIVATION.md` says which formula of which
+paper is where.
+"""
 
 from accountants import classical, gaussian
 from accountants.base import IntervalAccountant

@@ -7,3 +7,4 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+ComplexArray: TypeAlias = NDArray[np.complex128]

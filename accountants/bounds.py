@@ -16,6 +16,22 @@ class Bounds(NamedTuple):
     lower: float
     upper: float
 
+    def intersect(self, other: "Bounds") -> "Bounds":
+        """What two intervals for the same value say together.
+
+        >>> Bounds(1.0, 2.0).intersect(Bounds(1.5, 3.0))
+        Bounds(lower=1.5, upper=2.0)
+        """
+        return Bounds(max(self.lower, other.lower), min(self.upper, other.upper))
+
+    def larger(self, other: "Bounds") -> "Bounds":
+        """An interval for the larger of two values, such as the two directions of a pair.
+
+        >>> Bounds(1.0, 2.0).larger(Bounds(1.5, 1.7))
+        Bounds(lower=1.5, upper=2.0)
+        """
+        return Bounds(max(self.lower, other.lower), max(self.upper, other.upper))
+
     @property
     def gap(self) -> float:
         """`upper - lower`: how much is not known. Zero for two equal infinities."""

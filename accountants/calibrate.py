@@ -7,6 +7,7 @@ from scipy import optimize
 
 from accountants import validate
 from accountants.dp_sgd import ADD_OR_REMOVE_ONE, epsilon_bounds
+from accountants.sampling import SamplingKind
 
 # The returned σ exceeds the smallest sufficient one by at most this factor.
 RELATIVE_EXCESS = 1e-6
@@ -23,7 +24,7 @@ def calibrate_noise(
     sampling_rate: float = 1.0,
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
 ) -> float:
     """The smallest noise multiplier σ with ε(δ) ≤ target, rounded up by at most 1e-6 (relative).
 
@@ -79,7 +80,7 @@ def calibrate_steps(
     noise_multiplier: float,
     sampling_rate: float = 1.0,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
 ) -> int:
     """The most steps with ε(δ) ≤ target; their ε_upper has been checked.
 

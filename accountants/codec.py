@@ -15,6 +15,7 @@ import dp_accounting as dpa
 from dp_accounting import NeighboringRelation, dp_event
 
 from accountants import validate
+from accountants.sampling import SamplingKind, check_accounted
 
 VERSION = 1
 _MAX_DEPTH = 64
@@ -178,7 +179,7 @@ def event_from_json(text: str) -> dpa.DpEvent:
 def event_from_opacus_history(
     history: Iterable[tuple[float, float, int]],
     *,
-    sampling: str,
+    sampling: SamplingKind,
     dataset_size: int | None = None,
 ) -> dpa.DpEvent:
     """The event of an Opacus accountant's `history`: triples (σ, q, steps).
@@ -188,19 +189,20 @@ def event_from_opacus_history(
 
     Args:
       history: (noise_multiplier, sample_rate, steps) in the order of training.
-      sampling: "poisson" if every record joined a batch independently, "without_replacement" if
-        batches had a fixed size (a plain shuffling loader is neither).
-      dataset_size: Number of records, needed for "without_replacement".
+      sampling: "poisson" if every record joined a batch independently, "fixed_size" if batches
+        were drawn without replacement for each step (a plain shuffling loader is neither).
+      dataset_size: Number of records, needed for "fixed_size".
 
     >>> event_from_opacus_history([(1.0, 0.01, 100)], sampling="poisson").events[0].count
     100
     """
     sample: Callable[[float, dpa.DpEvent], dpa.DpEvent]
-    if sampling == "poisson":
+    kind = check_accounted("sampling", sampling)
+    if kind == "poisson":
         sample = dpa.PoissonSampledDpEvent
-    elif sampling == "without_replacement":
+    elif kind == "fixed_size":
         if dataset_size is None:
-            raise ValueError("`dataset_size` must be given for sampling without replacement.")
+            raise ValueError("`dataset_size` must be given for batches of fixed size.")
         size = validate.count("dataset_size", dataset_size)
 
         def sample(rate: float, event: dpa.DpEvent) -> dpa.DpEvent:
@@ -209,9 +211,12 @@ def event_from_opacus_history(
                 raise ValueError(f"`sample_rate` must be a whole batch of {size}, got {rate!r}.")
             return dpa.SampledWithoutReplacementDpEvent(size, round(batch), event)
     else:
-        raise ValueError(
-            f"`sampling` must be 'poisson' or 'without_replacement', got {sampling!r}."
-        )
+
+        def sample(rate: float, event: dpa.DpEvent) -> dpa.DpEvent:
+            if rate != 1.0:
+                raise ValueError(f"`sample_rate` must be 1 where all records are in, got {rate!r}.")
+            return event
+
     events: list[dpa.DpEvent] = []
     for noise_multiplier, sample_rate, steps in history:
         gaussian = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))

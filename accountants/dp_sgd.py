@@ -11,32 +11,31 @@ from typing import NamedTuple
 import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import NDArray
 
 from accountants import elementary, validate
+from accountants.arrays import FloatArray, IntArray
 from accountants.bounds import Bounds
 from accountants.fourier.accountant import FourierAccountant
 from accountants.fourier.contour.steps import StepCurve
 from accountants.fourier.trade_off import TradeOff
+from accountants.sampling import ACCOUNTED, SamplingKind, check_accounted
 
 ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
-
-
 _FEW_STEPS_TOLERANCE = 1e-3
 
 
 class EpsilonCurve(NamedTuple):
     """Bounds of ε after each number of steps: lower ≤ ε(steps) ≤ upper, entry by entry."""
 
-    steps: NDArray[np.int64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    steps: IntArray
+    lower: FloatArray
+    upper: FloatArray
 
 
 def step_event(
     noise_multiplier: float,
     sampling_rate: float = 1.0,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
 ) -> dpa.DpEvent:
     """The event of one step, refused where sampling and relation do not fit.
@@ -44,29 +43,34 @@ def step_event(
     Args:
       noise_multiplier: Noise standard deviation over C, positive.
       sampling_rate: q in (0, 1]; 1 is no sampling.
-      sampling: "poisson" (each record independently) or "without_replacement" (a fixed batch size,
-        under REPLACE_ONE only).
+      sampling: "poisson", "fixed_size" (under REPLACE_ONE only) or "all" (at rate 1 only): see
+        `accountants.sampling`.
       relation: Which data sets are neighbours.
     """
     noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
     rate = validate.rate("sampling_rate", sampling_rate)
     validate.relation("relation", relation)
-    if sampling not in ("poisson", "without_replacement"):
+    kind = check_accounted("sampling", sampling)
+    if kind == "all" and rate != 1.0:
+        raise ValueError(f"`sampling_rate` must be 1 where all records are in, got {rate!r}.")
+    if kind == "fixed_size" and relation is not NeighboringRelation.REPLACE_ONE:
         raise ValueError(
-            f"`sampling` must be 'poisson' or 'without_replacement', got {sampling!r}."
-        )
-    if sampling == "without_replacement" and relation is not NeighboringRelation.REPLACE_ONE:
-        raise ValueError(
-            "`relation` must be REPLACE_ONE for sampling without replacement (a record more or "
-            f"less changes everyone's sampling rate), got {relation.name}."
+            "`relation` must be REPLACE_ONE for batches of fixed size (a record more or less "
+            f"changes everyone's sampling rate), got {relation.name}."
         )
     if rate == 1.0:
         return noise
-    if sampling == "poisson":
+    if kind == "poisson":
         return dpa.PoissonSampledDpEvent(rate, noise)
     # Any batch and data-set size with this quotient has the same pair.
     batch, size = rate.as_integer_ratio()
     return dpa.SampledWithoutReplacementDpEvent(size, batch, noise)
+
+
+def _composed(
+    event: dpa.DpEvent, steps: int, relation: NeighboringRelation, tolerance: float
+) -> FourierAccountant:
+    return FourierAccountant(relation, tolerance).compose(event, validate.count("steps", steps))
 
 
 def epsilon_bounds(
@@ -76,7 +80,7 @@ def epsilon_bounds(
     sampling_rate: float = 1.0,
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
     tolerance: float = 1e-6,
 ) -> Bounds:
     """A certified interval for ε(δ) after `steps` steps.
@@ -95,13 +99,12 @@ def epsilon_bounds(
             tolerance=1e-3,
         )
         raise ValueError(
-            "`sampling` must be 'poisson' or 'without_replacement', got 'shuffled': Poisson "
-            f"sampling would give epsilon {poisson.upper:.4g}, which is no bound for shuffled "
-            "batches; shuffled_epsilon_bounds gives one."
+            f"`sampling` must be one of {list(ACCOUNTED)} here, got 'shuffled': Poisson sampling "
+            f"would give epsilon {poisson.upper:.4g}, which is no bound for shuffled batches; "
+            "shuffled_epsilon_bounds gives one."
         )
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
-    accountant = FourierAccountant(relation, tolerance)
-    return accountant.compose(event, validate.count("steps", steps)).get_epsilon_bounds(delta)
+    return _composed(event, steps, relation, tolerance).get_epsilon_bounds(delta)
 
 
 def delta_bounds(
@@ -111,13 +114,12 @@ def delta_bounds(
     sampling_rate: float = 1.0,
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
     tolerance: float = 1e-6,
 ) -> Bounds:
     """A certified interval for δ(ε) after `steps` steps."""
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
-    accountant = FourierAccountant(relation, tolerance)
-    return accountant.compose(event, validate.count("steps", steps)).get_delta_bounds(epsilon)
+    return _composed(event, steps, relation, tolerance).get_delta_bounds(epsilon)
 
 
 def epsilon_curve(
@@ -127,7 +129,7 @@ def epsilon_curve(
     delta: float,
     sampling_rate: float = 1.0,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
-    sampling: str = "poisson",
+    sampling: SamplingKind = "poisson",
     tolerance: float = 1e-6,
 ) -> EpsilonCurve:
     """Certified intervals for ε(δ) after each number of steps, sharing the work between them.
@@ -148,9 +150,8 @@ def epsilon_curve(
         count = int(counts[index])
         bounds = shared.epsilon_bounds(count) if shared is not None else None
         if bounds is None:
-            accountant = FourierAccountant(relation, max(tolerance, _FEW_STEPS_TOLERANCE))
-            accountant.compose(event, count)
-            bounds = accountant.get_epsilon_bounds(delta)
+            coarse = max(tolerance, _FEW_STEPS_TOLERANCE)
+            bounds = _composed(event, count, relation, coarse).get_epsilon_bounds(delta)
         lower[index], upper[index] = bounds
     return EpsilonCurve(counts, lower, upper)
 
@@ -167,4 +168,4 @@ def trade_off(
     >>> bool(curve.lower[0] <= 0.7405 <= curve.upper[0])  # Φ(Φ⁻¹(0.95) − 1) = 0.74047…
     True
     """
-    return FourierAccountant(relation, tolerance).compose(event).trade_off(alphas)
+    return _composed(event, 1, relation, tolerance).trade_off(alphas)

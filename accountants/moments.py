@@ -18,9 +18,9 @@ from typing import ClassVar
 import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import NDArray
 
 from accountants import elementary, validate
+from accountants.arrays import FloatArray
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 from accountants.subsampled_gaussian import log_moment
@@ -80,7 +80,7 @@ class MomentsAccountant(IntervalAccountant):
         self._max_lambda = validate.count("max_lambda", max_lambda)
 
     @property
-    def log_moments(self) -> NDArray[np.float64]:
+    def log_moments(self) -> FloatArray:
         """α(λ) of the composition for λ = 1 … max_lambda; neither side, accurate to ~1e-12."""
         total = np.zeros(self._max_lambda)
         for release, count in self._releases.items():
@@ -88,7 +88,7 @@ class MomentsAccountant(IntervalAccountant):
             total += count * np.array(_log_moments_of_loss(release, self._max_lambda))
         return total
 
-    def _upper_log_moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _upper_log_moments(self) -> tuple[FloatArray, FloatArray]:
         return np.arange(1.0, self._max_lambda + 1.0), self.log_moments * (1.0 + ROUNDING)
 
     def _epsilon_bounds(self, delta: float) -> Bounds:

@@ -13,10 +13,10 @@ import functools
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from accountants import elementary
+from accountants.arrays import FloatArray
 from accountants.subsampled_gaussian import log_moment
 
 SUPPORTED: tuple[type[elementary.Elementary], ...] = (
@@ -70,7 +70,7 @@ def _laplace(scale: float, order: float) -> float:
 
 def _response_laws(
     noise: float, buckets: int, special_record: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """The responses as laws on (true bucket, other bucket, any further bucket)."""
     other = noise / buckets
     truth = 1.0 - noise + other

@@ -1,7 +1,8 @@
 """Argument checks with one message shape: the name, what is allowed, the value that came."""
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -86,3 +87,14 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise _refuse(name, f"one of {list(allowed)}", value)
     return str(value)
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """The nearest name as a question, for the end of a refusal; empty where none is near.
+
+    >>> did_you_mean("Poison", ["poisson", "shuffled"])
+    " Did you mean 'poisson'?"
+    """
+    small = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(wanted.lower(), small, n=1)
+    return f" Did you mean {small[near[0]]!r}?" if near else ""

@@ -5,10 +5,18 @@ import math
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import Bounds
-from accountants.rounding import DIGITS, down, up
+from accountants.rounding import DIGITS, down, interval, up
 
-__all__ = ["DIGITS", "PAPERS", "RELATIONS", "down", "finite", "interval", "up"]
+__all__ = [
+    "DIGITS",
+    "PAPERS",
+    "RELATIONS",
+    "down",
+    "event_words",
+    "finite",
+    "interval",
+    "up",
+]
 
 RELATIONS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "one record added or removed",
@@ -24,15 +32,6 @@ PAPERS = {
     "(project report, TU München, 2018)",
 }
 """The papers of the ledger, by the names that it has for them."""
-
-
-def interval(bounds: Bounds, digits: int = DIGITS) -> str:
-    """Both ends, rounded outwards.
-
-    >>> interval(Bounds(1.23456, 2.34561), 3)
-    '[1.23, 2.35]'
-    """
-    return f"[{down(bounds.lower, digits)}, {up(bounds.upper, digits)}]"
 
 
 def event_words(event: dpa.DpEvent) -> str:

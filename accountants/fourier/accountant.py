@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -11,12 +11,11 @@ from dp_accounting import NeighboringRelation
 from accountants import elementary, gaussian, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
-from accountants.fourier.contour import engine as sampled
-from accountants.fourier.contour import one_step as single
+from accountants.fourier.contour import engine as contour
+from accountants.fourier.contour import one_step
 from accountants.fourier.contour.quadrature import ContourError
-from accountants.fourier.contour.saddle import Sampled
 from accountants.fourier.grid import engine as grid
-from accountants.fourier.pairs import pair_laws
+from accountants.fourier.pairs import explicit_pair, pair_laws
 from accountants.fourier.trade_off import TradeOff, trade_off_from_profile
 
 # An interval wider than this, relative to ε, is worth the second of a costly contour.
@@ -41,9 +40,7 @@ class Answer:
         """What both say; each of the two intervals contains the truth."""
         if other is None:
             return self
-        lower = max(self.bounds.lower, other.bounds.lower)
-        upper = min(self.bounds.upper, other.bounds.upper)
-        return Answer(Bounds(lower, upper), "contour and grid")
+        return Answer(self.bounds.intersect(other.bounds), "contour and grid")
 
 
 class FourierAccountant(IntervalAccountant):
@@ -54,8 +51,7 @@ class FourierAccountant(IntervalAccountant):
 
     * plain Gaussians compose to a Gaussian, in closed form (`accountants.gaussian`);
     * sampled Gaussians over many steps: the *contour* engine, `accountants.fourier.contour.sum`, a
-    few
-      milliseconds whatever the number of steps;
+      few milliseconds whatever the number of steps; a single step in closed form;
     * everything else, few steps, and tiny ε: the *grid* engine, `accountants.fourier.grid.engine`.
 
     Where the first choice misses `tolerance`, the other engine is asked too, and the two intervals,
@@ -102,12 +98,15 @@ class FourierAccountant(IntervalAccountant):
         delta = validate.open_unit("delta", delta)
         if self._non_private or not self._releases:
             return Answer(self.get_epsilon_bounds(delta), "closed form")
+        tolerance = self._tolerance
         return self._answer(
-            exact=lambda mu: gaussian.epsilon_bounds(mu, delta),
-            one_step=lambda event: single.epsilon_bounds(event, delta),
-            contour=lambda c, work: sampled.epsilon_bounds(c, delta, self._tolerance, work),
-            grid_engine=lambda laws: grid.epsilon_bounds(laws, delta, tolerance=self._tolerance),
-            add_is_below=lambda c, bounds: sampled.add_is_below(c, bounds, delta=delta),
+            _Engines(
+                closed_form=lambda mu: gaussian.epsilon_bounds(mu, delta),
+                single_step=lambda release: one_step.epsilon_bounds(release, delta),
+                along_contour=lambda c, work: contour.epsilon_bounds(c, delta, tolerance, work),
+                on_grid=lambda laws: grid.epsilon_bounds(laws, delta, tolerance=tolerance),
+                add_is_below=lambda c, bounds: contour.add_is_below(c, bounds, delta=delta),
+            )
         )
 
     def delta_answer(self, epsilon: float) -> Answer:
@@ -115,12 +114,15 @@ class FourierAccountant(IntervalAccountant):
         epsilon = validate.non_negative("epsilon", epsilon)
         if self._non_private or not self._releases:
             return Answer(self.get_delta_bounds(epsilon), "closed form")
+        tolerance = self._tolerance
         return self._answer(
-            exact=lambda mu: gaussian.delta_bounds(mu, epsilon),
-            one_step=lambda event: single.delta_bounds(event, epsilon),
-            contour=lambda c, work: sampled.delta_bounds(c, epsilon, self._tolerance, work),
-            grid_engine=lambda laws: grid.delta_bounds(laws, epsilon, tolerance=self._tolerance),
-            add_is_below=lambda c, bounds: sampled.add_is_below(c, bounds, epsilon=epsilon),
+            _Engines(
+                closed_form=lambda mu: gaussian.delta_bounds(mu, epsilon),
+                single_step=lambda release: one_step.delta_bounds(release, epsilon),
+                along_contour=lambda c, work: contour.delta_bounds(c, epsilon, tolerance, work),
+                on_grid=lambda laws: grid.delta_bounds(laws, epsilon, tolerance=tolerance),
+                add_is_below=lambda c, bounds: contour.add_is_below(c, bounds, epsilon=epsilon),
+            )
         )
 
     def _epsilon_bounds(self, delta: float) -> Bounds:
@@ -137,88 +139,86 @@ class FourierAccountant(IntervalAccountant):
         """
         return trade_off_from_profile(self.get_delta_bounds, self.get_epsilon_bounds, alphas)
 
-    def _answer(self, **engines: Callable[..., Any]) -> Answer:
-        upper = OneSide.of(self._releases, "upper")
-        answer = self._one_side(upper, **engines)
-        lower = OneSide.of(self._releases, "lower")
-        if lower.parts == upper.parts:
+    def _answer(self, engines: "_Engines") -> Answer:
+        dominating = _Releases.of(self._releases)
+        answer = self._ask(engines, dominating)
+        explicit = dominating.explicit()
+        if explicit == dominating:
             return answer
         # The truth lies above every pair of data sets and below the dominating pair.
-        below = self._one_side(lower, **engines)
+        below = self._ask(engines, explicit)
         bounds = Bounds(min(below.bounds.lower, answer.bounds.upper), answer.bounds.upper)
         engine = answer.engine if answer.engine == below.engine else "contour and grid"
         return Answer(bounds, engine)
 
-    def _one_side(
-        self,
-        composed: "OneSide",
-        *,
-        exact: Callable[[float], Bounds],
-        one_step: Callable[[Sampled], Bounds],
-        contour: Callable[[sampled.Composition, int], Bounds],
-        grid_engine: Callable[[grid.Laws], Bounds],
-        add_is_below: Callable[[sampled.Composition, Bounds], bool],
-    ) -> Answer:
-        if composed.mu is not None:
-            return Answer(exact(composed.mu), "closed form")
-        composition = composed.sampled
+    def _ask(self, engines: "_Engines", releases: "_Releases") -> Answer:
+        """The interval for exactly these pairs, by the engine that suits them."""
+        mu = releases.mu()
+        if mu is not None:
+            return Answer(engines.closed_form(mu), "closed form")
+        composition = releases.for_contour()
         if composition is not None and composition.is_one_step:
-            return Answer(one_step(composition.events[0]), "closed form")
-        found = _try_contour(contour, composition, sampled.CHEAP)
+            return Answer(engines.single_step(composition.events[0]), "closed form")
+        found = engines.try_contour(composition, contour.CHEAP)
         if found is not None and found.relative_gap <= self._tolerance:
             return found
-        remove, *add = composed.laws()
-        bounds = grid_engine(remove)
-        if add and (composition is None or not add_is_below(composition, bounds)):
-            other = grid_engine(add[0])
-            bounds = Bounds(max(bounds.lower, other.lower), max(bounds.upper, other.upper))
+        remove, *add = releases.for_grid()
+        bounds = engines.on_grid(remove)
+        if add and (composition is None or not engines.add_is_below(composition, bounds)):
+            bounds = bounds.larger(engines.on_grid(add[0]))
         answer = Answer(bounds, "grid").intersect(found)
         if answer.relative_gap > max(self._tolerance, _WIDE):
-            answer = answer.intersect(_try_contour(contour, composition, sampled.COSTLY))
+            answer = answer.intersect(engines.try_contour(composition, contour.COSTLY))
         return answer
 
 
-def _try_contour(
-    contour: Callable[[sampled.Composition, int], Bounds],
-    composition: sampled.Composition | None,
-    max_work: int,
-) -> Answer | None:
-    if composition is None:
-        return None
-    try:
-        return Answer(contour(composition, max_work), "contour")
-    except ContourError:
-        return None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Engines:
+    """One question, ε at a δ or δ at an ε, as each engine is asked it.
+
+    Attributes:
+      closed_form: For the μ of a plain Gaussian.
+      single_step: For a sampled Gaussian, once.
+      along_contour: For sampled Gaussians within a limit of work.
+      on_grid: For loss laws of one direction.
+      add_is_below: Whether the add direction is seen to be below the remove direction's interval.
+    """
+
+    closed_form: Callable[[float], Bounds]
+    single_step: Callable[[elementary.PoissonGaussian], Bounds]
+    along_contour: Callable[[contour.Composition, int], Bounds]
+    on_grid: Callable[[grid.Laws], Bounds]
+    add_is_below: Callable[[contour.Composition, Bounds], bool]
+
+    def try_contour(self, composition: contour.Composition | None, max_work: int) -> Answer | None:
+        """The contour engine's answer, or None where it has none."""
+        if composition is None:
+            return None
+        try:
+            return Answer(self.along_contour(composition, max_work), "contour")
+        except ContourError:
+            return None
 
 
 @dataclass(frozen=True)
-class OneSide:
-    """Elementary releases on one side (dominating pairs, or pairs of data sets), per engine.
+class _Releases:
+    """Elementary releases with their counts, as each engine wants them.
 
     Attributes:
-      parts: Releases and counts; on the lower side each release stands for its pair of data sets.
+      parts: Distinct releases and counts.
     """
 
     parts: tuple[tuple[elementary.Elementary, int], ...]
 
     @classmethod
-    def of(
-        cls, composition: Mapping[elementary.Elementary, int], side: Literal["upper", "lower"]
-    ) -> "OneSide":
-        """The composition on one side."""
-        parts: list[tuple[elementary.Elementary, int]] = []
-        for release, count in composition.items():
-            if side == "lower" and isinstance(release, elementary.FixedSizeGaussian):
-                # All other records at −C: the record moves the sum from −C to C if it is drawn.
-                pair = elementary.PoissonGaussian(
-                    release.sampling_rate, 0.5 * release.noise_multiplier
-                )
-                parts.append((pair, count))
-            else:
-                parts.append((release, count))
-        return cls(tuple(parts))
+    def of(cls, composition: Mapping[elementary.Elementary, int]) -> "_Releases":
+        """What has been composed."""
+        return cls(tuple(composition.items()))
 
-    @property
+    def explicit(self) -> "_Releases":
+        """The same with pairs that data sets realise, for the lower end."""
+        return _Releases(tuple((explicit_pair(release), count) for release, count in self.parts))
+
     def mu(self) -> float | None:
         """μ of the composition if it is Gaussian throughout."""
         squares = [
@@ -228,23 +228,22 @@ class OneSide:
         ]
         return math.sqrt(math.fsum(squares)) if len(squares) == len(self.parts) else None
 
-    @property
-    def sampled(self) -> sampled.Composition | None:
+    def for_contour(self) -> contour.Composition | None:
         """The composition for the contour engine, if all of it is plain or sampled Gaussians."""
         squares, events, counts = [], [], []
         for release, count in self.parts:
             if isinstance(release, elementary.Gaussian):
                 squares.append(count * release.mu**2)
             elif isinstance(release, elementary.PoissonGaussian):
-                events.append(Sampled(release.sampling_rate, release.noise_multiplier))
+                events.append(release)
                 counts.append(float(count))
             else:
                 return None
-        return sampled.Composition(events, np.array(counts), math.fsum(squares))
+        return contour.Composition(events, np.array(counts), math.fsum(squares))
 
-    def laws(self) -> list[grid.Laws]:
+    def for_grid(self) -> list[grid.Laws]:
         """The composition for the grid engine, once per direction."""
-        pairs = [(pair_laws(release).upper, count) for release, count in self.parts]
+        pairs = [(pair_laws(release), count) for release, count in self.parts]
         directions: list[grid.Laws] = [
             [(pair[index], count) for pair, count in pairs] for index in (0, 1)
         ]

@@ -3,7 +3,8 @@ r"""From elementary releases to loss laws: which pair of distributions stands fo
 Every release has two ordered directions; for each there is a *dominating* pair, whose profile δ(ε)
 is at least that of any neighbouring data sets, composed or not (Zhu, Dong, Wang 2022, Theorem 10),
 and an *explicit* pair, realised by data, whose profile is a lower bound. Where they coincide the
-accounting is tight.
+accounting is tight. `pair_laws` knows the dominating pairs, `explicit_pair` the others; no other
+module decides either.
 
 **Poisson sampling under REPLACE_ONE** is tight with the pair P = (1−q)N(0) + qN(−1), Q = (1−q)N(0)
 + qN(+1). Proof. By joint convexity of H_α condition on what the other records do; they shift both
@@ -26,19 +27,35 @@ theory gap is real.
 """
 
 import math
+from typing import TypeAlias
 
 from accountants import elementary
 from accountants.fourier.grid.laws.discrete import AtomicLaw, LaplaceLaw, SymmetrisedLaw
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw, Kind
-from accountants.fourier.grid.laws.law import LossLaw, PairLaws
+from accountants.fourier.grid.laws.law import LossLaw
 
-__all__ = ["LossLaw", "PairLaws", "pair_laws"]
+__all__ = ["PairLaws", "explicit_pair", "pair_laws"]
 
+PairLaws: TypeAlias = tuple[LossLaw, LossLaw]
+"""The loss laws of a pair: first with P the law of the data that has the record, then reversed.
+
+Under composition all releases are taken in the same direction; the answer is the larger of the two.
+"""
 _MOST_ATOMS = 2**20
 
 
-def _tight(first: LossLaw, second: LossLaw) -> PairLaws:
-    return PairLaws((first, second), (first, second))
+def explicit_pair(release: elementary.Elementary) -> elementary.Elementary:
+    """The release whose pair is realised by data sets: `release` itself where its pair is.
+
+    For a batch of fixed size all other records are at −C, and the one moves from −C to +C: the
+    pair of Poisson sampling at half the noise multiplier (see the module's docstring).
+
+    >>> explicit_pair(elementary.FixedSizeGaussian(0.1, 2.0))
+    PoissonGaussian(sampling_rate=0.1, noise_multiplier=1.0)
+    """
+    if isinstance(release, elementary.FixedSizeGaussian):
+        return elementary.PoissonGaussian(release.sampling_rate, 0.5 * release.noise_multiplier)
+    return release
 
 
 def _sampled(sampling_rate: float, shift: float, kind: Kind) -> GaussianMixtureLaw:
@@ -59,7 +76,8 @@ def _mixture(release: elementary.MixtureOfGaussians) -> PairLaws:
     shifts = tuple(sorted(merged))
     weights = tuple(merged[shift] for shift in shifts)
     kinds = (Kind.REMOVE, Kind.REMOVE) if len(shifts) == 1 else (Kind.REMOVE, Kind.ADD)
-    return _tight(*(GaussianMixtureLaw(kind, weights, shifts) for kind in kinds))
+    with_record, without = (GaussianMixtureLaw(kind, weights, shifts) for kind in kinds)
+    return with_record, without
 
 
 def _randomized_response(release: elementary.RandomizedResponse) -> PairLaws:
@@ -70,14 +88,14 @@ def _randomized_response(release: elementary.RandomizedResponse) -> PairLaws:
         # One bucket's response against another's: symmetric, with buckets − 2 indifferent ones.
         step = math.log1p(buckets * (1.0 - noise) / noise)
         law = AtomicLaw((-step, 0.0, step), (other, (buckets - 2) * other, same), (0.0, step))
-        return _tight(law, law)
+        return law, law
     # Against the uniform response; log(p) is negative, log(1 + (k−1)(1−p)) positive.
     low, high = math.log(noise), math.log1p((buckets - 1) * (1.0 - noise))
     has = AtomicLaw((low, high), ((buckets - 1) * other, same), (low, high - low))
     has_not = AtomicLaw(
         (-high, -low), (1.0 / buckets, (buckets - 1) / buckets), (-high, high - low)
     )
-    return _tight(has, has_not)
+    return has, has_not
 
 
 def _discrete_laplace(release: elementary.DiscreteLaplace) -> PairLaws:
@@ -96,34 +114,32 @@ def _discrete_laplace(release: elementary.DiscreteLaplace) -> PairLaws:
         end,
     )
     law = AtomicLaw(losses, masses, (0.0, a))
-    return _tight(law, law)
+    return law, law
 
 
 def pair_laws(release: elementary.Elementary) -> PairLaws:
-    """The loss laws of an release: dominating pairs and explicit pairs, in both directions.
+    """The loss laws of a release's dominating pair, in both directions.
 
     Raises:
       elementary.NotSupportedError: The release has no pair of distributions.
     """
     if isinstance(release, elementary.Gaussian):
         law = GaussianMixtureLaw(Kind.REMOVE, (1.0,), (release.mu,))
-        return _tight(law, law)
+        return law, law
     if isinstance(release, elementary.PoissonGaussian):
         rate, shift = release.sampling_rate, 1.0 / release.noise_multiplier
-        return _tight(_sampled(rate, shift, Kind.REMOVE), _sampled(rate, shift, Kind.ADD))
+        return _sampled(rate, shift, Kind.REMOVE), _sampled(rate, shift, Kind.ADD)
     if isinstance(release, elementary.PoissonGaussianReplace):
         law = _sampled(release.sampling_rate, 1.0 / release.noise_multiplier, Kind.REPLACE)
-        return _tight(law, law)
+        return law, law
     if isinstance(release, elementary.FixedSizeGaussian):
         rate, shift = release.sampling_rate, 2.0 / release.noise_multiplier
-        remove, add = _sampled(rate, shift, Kind.REMOVE), _sampled(rate, shift, Kind.ADD)
-        if rate == 1.0:
-            return _tight(remove, remove)
-        symmetrised = SymmetrisedLaw(remove)
-        return PairLaws(upper=(symmetrised, symmetrised), lower=(remove, add))
+        remove = _sampled(rate, shift, Kind.REMOVE)
+        symmetric: LossLaw = remove if rate == 1.0 else SymmetrisedLaw(remove)
+        return symmetric, symmetric
     if isinstance(release, elementary.Laplace):
         laplace = LaplaceLaw(release.scale)
-        return _tight(laplace, laplace)
+        return laplace, laplace
     if isinstance(release, elementary.DiscreteLaplace):
         return _discrete_laplace(release)
     if isinstance(release, elementary.RandomizedResponse):

@@ -84,9 +84,8 @@ def _minorant(x: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatAr
 
     In the cell (x_i, x_{i+1}) the profile lies above the line through (x_{i-1}, high) and (x_i,
     low) extended to the right, and above that through (x_{i+1}, low) and (x_{i+2}, high) extended
-    to the
-    left: for a convex function a chord extended lies below, and raising its far end or lowering its
-    near end lowers the extension. The larger of the two bends where they meet.
+    to the left: for a convex function a chord extended lies below, and raising its far end or
+    lowering its near end lowers the extension. The larger of the two bends where they meet.
     """
     corners = [(float(x[0]), float(low[0]))]
     for i in range(len(x) - 1):

@@ -52,10 +52,10 @@ def _run(given: argparse.Namespace) -> int:
         "delta": delta,
         "sampling_rate": sampling.rate,
         "relation": sampling.relation,
-        "sampling": sampling.api_name,
+        "sampling": sampling.kind,
     }
     sampling.step(1.0)  # refuses what cannot be accounted for
-    if sampling.kind == "fixed-size":
+    if sampling.kind == "fixed_size":
         print("searching; for batches of fixed size this can take a minute", file=sys.stderr)
     try:
         if given.steps is not None:

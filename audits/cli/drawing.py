@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountants import epsilon_curve
-from audits.cli.options import SampledSteps, check_writable
+from audits.cli.options import SampledSteps, check_writable, sampling_words
 from audits.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -26,13 +26,15 @@ def draw_epsilon(
         delta=delta,
         sampling_rate=sampling.rate,
         relation=sampling.relation,
-        sampling=sampling.api_name,
+        sampling=sampling.kind,
     )
     axes.plot(curve.steps, curve.upper, color="#1f3b63", label="proved upper end")
     axes.fill_between(curve.steps, curve.lower, curve.upper, color="#1f3b63", alpha=0.25)
     axes.plot(curve.steps, curve.lower, color="#2f8f6f", linestyle="--", label="proved lower end")
     axes.set(xlabel="steps", ylabel=f"ε at δ = {delta:g}")
-    axes.set_title(f"noise multiplier {noise:g}, {sampling.kind} sampling, rate {sampling.rate:g}")
+    axes.set_title(
+        f"noise multiplier {noise:g}, {sampling_words(sampling.kind)}, rate {sampling.rate:g}"
+    )
     if len(counts) > 1:
         axes.set(xscale="log")
     axes.grid(alpha=0.25, linewidth=0.6)

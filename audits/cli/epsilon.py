@@ -18,15 +18,16 @@ from accountants import (
     membership_risk,
     shuffled_epsilon_bounds,
 )
+from accountants.sampling import SamplingKind
 from audits.cli import Commands, drawing, options
-from audits.cli.options import SampledSteps
+from audits.cli.options import SampledSteps, sampling_words
 from audits.wording import RELATIONS, down, finite, interval, up
 
 _EXAMPLES = """\
 examples:
   dp-assay epsilon --noise-multiplier 1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
   dp-assay epsilon --noise-multiplier 1 --steps 1e4 --delta 1e-5 \\
-      --sampling fixed-size --batch-size 600 --data-size 60000
+      --sampling fixed_size --batch-size 600 --data-size 60000
 
 The interval contains the true ε(δ): the upper end is proved for all neighbouring data sets, the
 lower end by an explicit pair of them, so no accountant can rightly report less.
@@ -165,12 +166,13 @@ def _alternatives(
 ) -> list[tuple[SampledSteps, Bounds]]:
     """The same numbers under other readings, where these are accounted for."""
     add_or_remove, replace_one, zero_out = NeighboringRelation
-    readings = [("none", add_or_remove), ("none", replace_one)]
+    readings: list[tuple[SamplingKind, NeighboringRelation]]
+    readings = [("all", add_or_remove), ("all", replace_one)]
     if sampling.rate < 1.0:
         readings = [
             ("poisson", add_or_remove),
             ("poisson", replace_one),
-            ("fixed-size", replace_one),
+            ("fixed_size", replace_one),
             ("shuffled", zero_out),
         ]
     found = []
@@ -185,7 +187,7 @@ def _alternatives(
                 steps=steps,
                 delta=delta,
                 relation=relation,
-                sampling=other.api_name,
+                sampling=kind,
                 tolerance=_HINT_TOLERANCE,
             )
         elif steps >= other.batches and other.divides:
@@ -222,7 +224,7 @@ def _text(answer: dict[str, Any]) -> str:
     if answer["alternatives"]:
         lines += ["", "The same numbers read otherwise"]
     for other in answer["alternatives"]:
-        what = f"{other['sampling']} sampling, " if other["sampling"] != "none" else ""
+        what = f"{sampling_words(other['sampling'])}, " if other["sampling"] != "all" else ""
         shown = interval(Bounds(other["lower"], _number(other["upper"])), 4)
         lines.append(f"  {what + RELATIONS[_relation(other)]:<48}ε in {shown}")
     return "\n".join(lines)
@@ -231,7 +233,7 @@ def _text(answer: dict[str, Any]) -> str:
 def _sampling(setting: dict[str, Any]) -> str:
     if setting["sampling_rate"] == 1.0:
         return "no sampling"
-    return f"{setting['sampling']} sampling at rate {setting['sampling_rate']:g}"
+    return f"{sampling_words(setting['sampling'])} at rate {setting['sampling_rate']:g}"
 
 
 def _number(value: float | None) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.cli.options import did_you_mean
+from accountants.validate import did_you_mean
 from audits.testing.statistics import as_matrix
 
 

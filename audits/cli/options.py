@@ -4,7 +4,6 @@ Messages name an option as it is typed, so values are checked here before the ac
 """
 
 import argparse
-import difflib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from dp_accounting import NeighboringRelation
 
 from accountants import validate
 from accountants.dp_sgd import step_event
+from accountants.sampling import ACCOUNTED, SamplingKind, check
 from audits.wording import RELATIONS
 
 # Beyond these doubles overflow, or integrals take too long, before anything is said: less noise is
@@ -24,12 +24,12 @@ _LEAST_NOISE, _LEAST_RATE, _MOST_NOISE, _MOST = 0.01, 1e-12, 1e12, 1e9
 
 Container: TypeAlias = "argparse._ActionsContainer"  # a parser, or a group of its options
 
-# What is sampled, how the accountants call it, and the relation it is proved for.
-_SAMPLINGS = {
-    "poisson": ("poisson", NeighboringRelation.ADD_OR_REMOVE_ONE),
-    "fixed-size": ("without_replacement", NeighboringRelation.REPLACE_ONE),
-    "shuffled": ("shuffled", NeighboringRelation.REPLACE_SPECIAL),
-    "none": ("poisson", NeighboringRelation.ADD_OR_REMOVE_ONE),
+# The relation that a sampling is proved for.
+_PROVED_FOR: dict[SamplingKind, NeighboringRelation] = {
+    "poisson": NeighboringRelation.ADD_OR_REMOVE_ONE,
+    "fixed_size": NeighboringRelation.REPLACE_ONE,
+    "shuffled": NeighboringRelation.REPLACE_SPECIAL,
+    "all": NeighboringRelation.ADD_OR_REMOVE_ONE,
 }
 
 
@@ -38,19 +38,14 @@ class SampledSteps:
     """How records get into a step, and which data sets are neighbours.
 
     Attributes:
-      kind: As on the command line.
+      kind: A word of `accountants.sampling`.
       rate: The share of the records in one batch.
       relation: Which data sets are neighbours.
     """
 
-    kind: str
+    kind: SamplingKind
     rate: float
     relation: NeighboringRelation
-
-    @property
-    def api_name(self) -> str:
-        """What the accountants call it."""
-        return _SAMPLINGS[self.kind][0]
 
     @property
     def batches(self) -> int:
@@ -66,15 +61,15 @@ class SampledSteps:
         """The event of one step; refused where sampling and relation do not fit."""
         if self.kind == "shuffled":
             raise ValueError(
-                "`--sampling` must be poisson, fixed-size or none here, got shuffled: only "
+                f"`--sampling` must be one of {', '.join(ACCOUNTED)} here, got shuffled: only "
                 "`dp-assay epsilon` has bounds for shuffled batches."
             )
-        if self.kind == "fixed-size" and self.relation is not NeighboringRelation.REPLACE_ONE:
+        if self.kind == "fixed_size" and self.relation is not NeighboringRelation.REPLACE_ONE:
             raise ValueError(
-                "`--relation` must be REPLACE_ONE for --sampling fixed-size (a record more or less "
+                "`--relation` must be REPLACE_ONE for --sampling fixed_size (a record more or less "
                 f"changes everyone's sampling rate), got {self.relation.name}."
             )
-        return step_event(noise_multiplier, self.rate, self.api_name, self.relation)
+        return step_event(noise_multiplier, self.rate, self.kind, self.relation)
 
     def describe(self) -> str:
         """The sampling in words."""
@@ -83,11 +78,20 @@ class SampledSteps:
         return {
             "poisson": "Poisson sampling: each record enters each batch independently with "
             f"probability {self.rate:g}",
-            "fixed-size": f"batches of fixed size, a share of {self.rate:g} of the records drawn "
+            "fixed_size": f"batches of fixed size, a share of {self.rate:g} of the records drawn "
             "without replacement, afresh for every step",
             "shuffled": f"shuffled batches: each record is in exactly one of {self.batches} "
             "batches per epoch",
         }[self.kind]
+
+
+def sampling_words(kind: str) -> str:
+    """A sampling as a term in a sentence.
+
+    >>> sampling_words("fixed_size"), sampling_words("all")
+    ('fixed-size sampling', 'no sampling')
+    """
+    return "no sampling" if kind == "all" else f"{kind.replace('_', '-')} sampling"
 
 
 def add_noise(parser: Container, *, required: bool = True) -> None:
@@ -118,10 +122,10 @@ def add_sampling(parser: Container) -> None:
     """Adds the options that say who is in a batch, and `--relation`."""
     parser.add_argument(
         "--sampling",
-        choices=list(_SAMPLINGS),
-        help="how a batch is chosen: poisson (each record on its own), fixed-size (without "
-        "replacement), shuffled (each record once per epoch), none. These cost differently. "
-        "Default: poisson if a rate is given, else none",
+        metavar="KIND",
+        help="how a batch is chosen: poisson (each record on its own), fixed_size (without "
+        "replacement), shuffled (each record once per epoch), all (every record in every step). "
+        "These cost differently. Default: poisson if a rate is given, else all",
     )
     parser.add_argument(
         "--sampling-rate",
@@ -148,7 +152,7 @@ def add_relation(parser: Container) -> None:
         metavar="RELATION",
         help="which data sets are neighbours: "
         + ", ".join(f"{relation.name} ({words})" for relation, words in RELATIONS.items())
-        + ". Small letters and hyphens will do. Default: ADD_OR_REMOVE_ONE; for fixed-size "
+        + ". Small letters and hyphens will do. Default: ADD_OR_REMOVE_ONE; for fixed_size "
         "REPLACE_ONE, for shuffled REPLACE_SPECIAL",
     )
 
@@ -242,15 +246,21 @@ def read_relation(options: argparse.Namespace) -> NeighboringRelation | None:
 def read_sampling(options: argparse.Namespace) -> SampledSteps:
     """The sampling and its relation."""
     rate = _read_rate(options)
-    kind = options.sampling or ("none" if rate is None else "poisson")
-    if kind == "none" and rate not in (None, 1.0):
+    given = options.sampling or ("all" if rate is None else "poisson")
+    kind = check("--sampling", given)
+    if kind not in _PROVED_FOR:
+        raise ValueError(
+            f"`--sampling` must be one of {', '.join(_PROVED_FOR)}, got {kind}: no accountant here "
+            "bounds it yet."
+        )
+    if kind == "all" and rate not in (None, 1.0):
         raise ValueError(f"`--sampling-rate` must be left out without sampling, got {rate!r}.")
-    if kind != "none" and rate is None:
+    if kind != "all" and rate is None:
         raise ValueError(
             f"`--sampling-rate` must be given for --sampling {kind} (or --batch-size and "
             "--data-size), got none."
         )
-    relation = read_relation(options) or _SAMPLINGS[kind][1]
+    relation = read_relation(options) or _PROVED_FOR[kind]
     return SampledSteps(kind=kind, rate=1.0 if rate is None else rate, relation=relation)
 
 
@@ -283,16 +293,9 @@ def read_names(option: str, wanted: str, names: Iterable[str]) -> list[str]:
     if not found:
         raise ValueError(
             f"`{option}` must be part of one of {sorted(known)}, got {wanted!r}."
-            f"{did_you_mean(wanted, known)}"
+            f"{validate.did_you_mean(wanted, known)}"
         )
     return found
-
-
-def did_you_mean(wanted: str, known: Iterable[str]) -> str:
-    """The nearest name as a question; empty where none is near."""
-    small = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(wanted.lower(), small, n=1)
-    return f" Did you mean {small[near[0]]!r}?" if near else ""
 
 
 def check_writable(option: str, file: Path) -> None:

@@ -63,7 +63,7 @@ def _study(options: argparse.Namespace) -> int:
     if options.name not in _NAMES:
         raise ValueError(
             f"`NAME` must be one of {sorted(_NAMES)}, got {options.name!r}."
-            f"{shared.did_you_mean(options.name, _NAMES)}"
+            f"{validate.did_you_mean(options.name, _NAMES)}"
         )
     study = load_study(options.name)
     if options.redraw and options.seeds is not None:

@@ -47,7 +47,7 @@ def fixed_size(noise_multiplier: float, sampling_rate: float, steps: int, delta:
         steps=steps,
         delta=delta,
         relation=NeighboringRelation.REPLACE_ONE,
-        sampling="without_replacement",
+        sampling="fixed_size",
         tolerance=1e-3,
     )
 

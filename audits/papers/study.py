@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import dp_accounting as dpa
 
 from accountants import Bounds
+from accountants.rounding import interval
 from mechanisms import Release, Scope, epsilon_bounds
 
 if TYPE_CHECKING:
@@ -93,30 +94,8 @@ class Cost:
     def __str__(self) -> str:
         if math.isinf(self.lower):
             return f"∞ ({self.why_infinite})"
-        return (
-            f"{interval(self.lower, self.upper, 4)} at δ = {self.delta:g}; {self.relation}; "
-            f"{self.sampling}; {self.view}"
-        )
-
-
-def interval(lower: float, upper: float, digits: int) -> str:
-    """An interval as text, both ends rounded outwards.
-
-    >>> interval(0.46871, 0.46872, 3)
-    '[0.468, 0.469]'
-    """
-    scale = 10**digits
-    return f"[{math.floor(lower * scale) / scale:.{digits}f}, {upper_bound(upper, digits)}]"
-
-
-def upper_bound(value: float, digits: int) -> str:
-    """An upper bound as text, rounded up.
-
-    >>> upper_bound(80.1342, 1)
-    '80.2'
-    """
-    scale = 10**digits
-    return "∞" if math.isinf(value) else f"{math.ceil(value * scale) / scale:.{digits}f}"
+        epsilon = interval(Bounds(self.lower, self.upper), decimals=4)
+        return f"{epsilon} at δ = {self.delta:g}; {self.relation}; {self.sampling}; {self.view}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

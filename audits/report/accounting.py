@@ -15,6 +15,7 @@ from accountants import (
     epsilon_curve,
 )
 from accountants.base import IntervalAccountant
+from accountants.sampling import SamplingKind
 
 ADD_OR_REMOVE_ONE, REPLACE_ONE, _ = NeighboringRelation
 _FORGETS_2C = frozenset({"dp-accounting RDP"})
@@ -152,10 +153,10 @@ def curves_over_delta() -> dict[str, Any]:
     return {"x": deltas, "series": series}
 
 
-_READINGS = (
+_READINGS: tuple[tuple[str, NeighboringRelation, SamplingKind], ...] = (
     ("Poisson sampling, one record added or removed", ADD_OR_REMOVE_ONE, "poisson"),
     ("Poisson sampling, one record replaced", REPLACE_ONE, "poisson"),
-    ("batches of fixed size, one record replaced", REPLACE_ONE, "without_replacement"),
+    ("batches of fixed size, one record replaced", REPLACE_ONE, "fixed_size"),
 )
 
 

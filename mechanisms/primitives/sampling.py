@@ -9,12 +9,18 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 
 from accountants import validate
+from accountants.sampling import SamplingKind
 from mechanisms.errors import refuse
 from pvi import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
 
 
 class Sampling(Protocol):
     """A scheme: how batches are drawn, and what the `steps` steps of one message release."""
+
+    @property
+    def kind(self) -> SamplingKind:
+        """Its word in `accountants.sampling`."""
+        ...
 
     def sampler(self) -> Sampler:
         """A fresh sampler for the steps of one message (it may keep a position in an epoch)."""
@@ -37,6 +43,11 @@ def repeated(event: dpa.DpEvent, times: int) -> dpa.DpEvent:
 @dataclass(frozen=True, slots=True)
 class AllRecords:
     """Every record in every step."""
+
+    @property
+    def kind(self) -> SamplingKind:
+        """`all`."""
+        return "all"
 
     def sampler(self) -> Sampler:
         """Full batches."""
@@ -63,6 +74,11 @@ class Poisson:
 
     def __post_init__(self) -> None:
         validate.rate("sampling_rate", self.sampling_rate)
+
+    @property
+    def kind(self) -> SamplingKind:
+        """`poisson`."""
+        return "poisson"
 
     def sampler(self) -> Sampler:
         """The engine's Poisson sampler."""
@@ -93,6 +109,11 @@ class FixedSize:
 
     def __post_init__(self) -> None:
         _check_batch(self.batch_size, self.size)
+
+    @property
+    def kind(self) -> SamplingKind:
+        """`fixed_size`."""
+        return "fixed_size"
 
     def sampler(self) -> Sampler:
         """The engine's fixed-size sampler."""
@@ -137,6 +158,11 @@ class Shuffled:
 
     def __post_init__(self) -> None:
         _check_batch(self.batch_size, self.size)
+
+    @property
+    def kind(self) -> SamplingKind:
+        """`shuffled`."""
+        return "shuffled"
 
     @property
     def steps_per_epoch(self) -> int:

@@ -52,7 +52,7 @@ def test_json_has_the_documented_shape(capsys):
 
 
 def test_fixed_size_batches_are_read_under_replacement(capsys):
-    sizes = {"--sampling": "fixed-size", "--batch-size": "10", "--data-size": "1e3"}
+    sizes = {"--sampling": "fixed_size", "--batch-size": "10", "--data-size": "1e3"}
     setting = {k: v for k, v in SETTING.items() if k != "--sampling-rate"} | sizes
     found = answer(capsys, setting | {"--steps": "1e3"})
     assert found["setting"]["relation"] == "REPLACE_ONE"
@@ -106,8 +106,12 @@ def test_the_relation_may_be_written_in_small_letters(capsys):
         ({"--relation": "sibling"}, "--relation"),
         ({"--batch-size": "10"}, "--batch-size"),
         ({"--batch-size": "10", "--data-size": "20"}, "--sampling-rate"),
-        ({"--sampling": "none"}, "--sampling-rate"),
-        ({"--sampling": "fixed-size", "--relation": "ADD_OR_REMOVE_ONE"}, "`--relation` must be"),
+        ({"--sampling": "all"}, "--sampling-rate"),
+        ({"--sampling": "fixed-size"}, "Did you mean 'fixed_size'?"),
+        ({"--sampling": "Poisson"}, "Did you mean 'poisson'?"),
+        ({"--sampling": "none"}, "Did you mean 'all'?"),
+        ({"--sampling": "balls_in_bins"}, "no accountant here bounds it yet"),
+        ({"--sampling": "fixed_size", "--relation": "ADD_OR_REMOVE_ONE"}, "`--relation` must be"),
         ({"--sampling": "shuffled", "--relation": "ADD_OR_REMOVE_ONE"}, "REPLACE_ONE"),
         ({"--sampling": "shuffled", "--steps": "99"}, "one epoch of 100"),
         ({"--sampling": "shuffled", "--plot": "curve.png"}, "--plot"),

@@ -13,8 +13,8 @@ import numpy as np
 
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
+from accountants.elementary import PoissonGaussian
 from accountants.fourier import invert
-from accountants.fourier.contour import sum as contour
 from accountants.fourier.contour.quadrature import (
     ADD,
     COARSE_ERROR,
@@ -22,8 +22,8 @@ from accountants.fourier.contour.quadrature import (
     ContourError,
     Direction,
 )
-from accountants.fourier.contour.saddle import Saddle, SaddleSearch, Sampled
-from accountants.fourier.contour.sum import Contour, ContourSum
+from accountants.fourier.contour.saddle import Saddle, SaddleSearch
+from accountants.fourier.contour.sum import Contour, ContourSum, build
 
 # The relative error of δ that is asked of a contour: never below what the rounding allows.
 _FINEST, _COARSEST = 2e-13, 1e-4
@@ -44,7 +44,7 @@ class Composition:
       mu_squared: Σ μ² of the plain Gaussians.
     """
 
-    events: Sequence[Sampled]
+    events: Sequence[PoissonGaussian]
     counts: FloatArray
     mu_squared: float = 0.0
 
@@ -61,7 +61,7 @@ class Composition:
         self, direction: Direction, saddle: Saddle, tolerance: float, max_work: int = CHEAP
     ) -> Contour:
         """A contour through `saddle`."""
-        return contour.build(
+        return build(
             self.events, self.counts, self.mu_squared, direction, saddle, tolerance, max_work
         )
 
@@ -88,8 +88,7 @@ def epsilon_bounds(
     answer = _epsilon_in(composition, direction, first, delta, tolerance, max_work)
     if _chernoff_epsilon(composition, second, delta) <= answer.lower:
         return answer
-    rest = _epsilon_in(composition, other, second, delta, tolerance, max_work)
-    return Bounds(max(answer.lower, rest.lower), max(answer.upper, rest.upper))
+    return answer.larger(_epsilon_in(composition, other, second, delta, tolerance, max_work))
 
 
 def delta_bounds(
@@ -99,8 +98,7 @@ def delta_bounds(
     remove = _delta_in(composition, REMOVE, epsilon, tolerance, max_work)
     if _chernoff_delta_below(composition, ADD, epsilon, remove.lower):
         return remove
-    add = _delta_in(composition, ADD, epsilon, tolerance, max_work)
-    return Bounds(max(remove.lower, add.lower), max(remove.upper, add.upper))
+    return remove.larger(_delta_in(composition, ADD, epsilon, tolerance, max_work))
 
 
 def _delta_in(
@@ -117,8 +115,7 @@ def _delta_in(
                 raise
             break
         total = line.at(composition.counts, composition.mu_squared)
-        bounds = total.delta_bounds(epsilon)
-        best = Bounds(max(best.lower, bounds.lower), min(best.upper, bounds.upper))
+        best = best.intersect(total.delta_bounds(epsilon))
         if best.gap <= tolerance * best.upper or asked == _FINEST:
             break
         # Laplace's method may have misjudged δ, to which the errors are relative.
@@ -207,7 +204,7 @@ def _epsilon_in(
             if best.upper == math.inf:
                 raise
             break
-        best = Bounds(max(best.lower, bounds.lower), min(best.upper, bounds.upper))
+        best = best.intersect(bounds)
         if best.gap <= tolerance * best.upper or asked == _FINEST:
             break
         # Laplace's method may have misplaced the saddle: go where the sum says that ε is.

@@ -14,20 +14,19 @@ import math
 
 from accountants import gaussian
 from accountants.bounds import Bounds
+from accountants.elementary import PoissonGaussian
 from accountants.fourier import invert
 from accountants.fourier.contour.quadrature import UNIT_ROUNDOFF
-from accountants.fourier.contour.saddle import Sampled
 
 _SLACK = 8.0 * UNIT_ROUNDOFF
 
 
-def delta_bounds(event: Sampled, epsilon: float) -> Bounds:
+def delta_bounds(event: PoissonGaussian, epsilon: float) -> Bounds:
     """A certified interval for δ(ε) of one step, the larger of the two directions'."""
-    remove, add = _remove(event, epsilon), _add(event, epsilon)
-    return Bounds(max(remove.lower, add.lower), max(remove.upper, add.upper))
+    return _remove(event, epsilon).larger(_add(event, epsilon))
 
 
-def epsilon_bounds(event: Sampled, delta: float) -> Bounds:
+def epsilon_bounds(event: PoissonGaussian, delta: float) -> Bounds:
     """A certified interval for ε(δ) of one step; the search starts at the remove direction's ε."""
     rate, mu = event.sampling_rate, 1.0 / event.noise_multiplier
     inner = gaussian.epsilon(mu, delta / rate) if delta < rate else 0.0
@@ -50,14 +49,14 @@ def _scaled(mu: float, log_kappa: float, scale: float) -> Bounds:
     return Bounds(math.nextafter(lower * scale * (1.0 - _SLACK), 0.0), upper)
 
 
-def _remove(event: Sampled, epsilon: float) -> Bounds:
+def _remove(event: PoissonGaussian, epsilon: float) -> Bounds:
     rate, mu = event.sampling_rate, 1.0 / event.noise_multiplier
     if epsilon > 600.0:  # e^ε would overflow; log(1 + (e^ε−1)/q) is ε − log q to the last digit.
         return _scaled(mu, epsilon - math.log(rate), rate)
     return _scaled(mu, math.log1p(math.expm1(epsilon) / rate), rate)
 
 
-def _add(event: Sampled, epsilon: float) -> Bounds:
+def _add(event: PoissonGaussian, epsilon: float) -> Bounds:
     rate, mu = event.sampling_rate, 1.0 / event.noise_multiplier
     if epsilon > 1.0 - math.log1p(-rate):
         return Bounds(0.0, 0.0)

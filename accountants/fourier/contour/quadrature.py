@@ -37,9 +37,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from accountants.arrays import FloatArray
+from accountants.arrays import ComplexArray, FloatArray
 from accountants.subsampled_gaussian import log_bernoulli_gap
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -270,9 +269,7 @@ class Line:
         """q·e^u/w = dlog w/du: how an error of u reaches log w."""
         return np.exp(math.log(self.sampling_rate) + self._u - self.log_w)
 
-    def characteristic(
-        self, theta: float, t: FloatArray
-    ) -> tuple[NDArray[np.complex128], FloatArray]:
+    def characteristic(self, theta: float, t: FloatArray) -> tuple[ComplexArray, FloatArray]:
         """Log φ_θ(t), and a bound of the absolute error of φ_θ(t).
 
         φ = 1 − A + iB with A = Σ p·2sin²(tL/2), B = Σ p·sin(tL): no cancellation with the 1. The

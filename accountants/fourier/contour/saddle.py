@@ -13,11 +13,11 @@ it, so nothing here needs a bound.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from accountants.arrays import FloatArray
+from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.quadrature import Direction, Line
 
@@ -25,13 +25,6 @@ from accountants.fourier.contour.quadrature import Direction, Line
 HEADROOM = 1.9
 _MAX_THETA = 1e5
 _ITERATIONS = 40
-
-
-class Sampled(NamedTuple):
-    """One Poisson-sampled Gaussian."""
-
-    sampling_rate: float
-    noise_multiplier: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +66,7 @@ class SaddleSearch:
 
     def __init__(
         self,
-        events: Sequence[Sampled],
+        events: Sequence[PoissonGaussian],
         counts: FloatArray,
         mu_squared: float,
         direction: Direction,
@@ -88,7 +81,15 @@ class SaddleSearch:
         if not self._lines or self._lines[0].theta_max < HEADROOM * theta:
             top = HEADROOM * 1.3 * theta
             self._lines = [
-                Line(*event, self._direction, top, 0.0, self._exponent) for event in self._events
+                Line(
+                    event.sampling_rate,
+                    event.noise_multiplier,
+                    self._direction,
+                    top,
+                    0.0,
+                    self._exponent,
+                )
+                for event in self._events
             ]
 
     def _cumulants(self, theta: float) -> tuple[float, float, float]:
@@ -105,7 +106,8 @@ class SaddleSearch:
 
     def _guess(self, log_delta: float) -> float:
         variance, wall = self._mu_squared, _MAX_THETA
-        for (rate, sigma), count in zip(self._events, self._counts, strict=True):
+        for event, count in zip(self._events, self._counts, strict=True):
+            rate, sigma = event.sampling_rate, event.noise_multiplier
             variance += count * rate**2 * math.expm1(min(sigma**-2, 20.0))
             reach = sigma**2 * -math.log(rate)
             wall = min(wall, reach + math.sqrt(reach**2 - 4.0 * sigma**2 * log_delta) + 0.5)

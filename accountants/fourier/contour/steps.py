@@ -7,11 +7,11 @@ contour until an answer misses the tolerance, and only then builds the next one.
 
 import numpy as np
 
-from accountants import elementary, validate
+from accountants import validate
 from accountants.bounds import Bounds
-from accountants.fourier.contour import engine as sampled
+from accountants.elementary import PoissonGaussian
+from accountants.fourier.contour.engine import Composition, asked_tolerance, epsilon_on
 from accountants.fourier.contour.quadrature import ADD, REMOVE, ContourError, Direction
-from accountants.fourier.contour.saddle import Sampled
 from accountants.fourier.contour.sum import Contour
 
 # A new contour is built this much finer than needed, so that it lasts for many step counts.
@@ -27,8 +27,8 @@ class StepCurve:
       tolerance: The relative gap to aim for.
     """
 
-    def __init__(self, release: elementary.PoissonGaussian, delta: float, tolerance: float) -> None:
-        self._event = Sampled(release.sampling_rate, release.noise_multiplier)
+    def __init__(self, release: PoissonGaussian, delta: float, tolerance: float) -> None:
+        self._release = release
         self._delta = validate.open_unit("delta", delta)
         self._tolerance = validate.open_unit("tolerance", tolerance)
         self._contours: dict[Direction, tuple[Contour, float]] = {}
@@ -38,8 +38,7 @@ class StepCurve:
         try:
             bounds = self._in(REMOVE, steps)
             if not self._add_is_below(steps, bounds.lower):
-                add = self._in(ADD, steps)
-                bounds = Bounds(max(bounds.lower, add.lower), max(bounds.upper, add.upper))
+                bounds = bounds.larger(self._in(ADD, steps))
         except ContourError:
             return None
         return bounds if bounds.gap <= self._tolerance * bounds.upper else None
@@ -58,16 +57,16 @@ class StepCurve:
         if kept is not None:
             contour, start = kept
             try:
-                bounds = sampled.epsilon_on(contour.at(counts, 0.0), self._delta, start)
+                bounds = epsilon_on(contour.at(counts, 0.0), self._delta, start)
             except ContourError:
                 bounds = Bounds(0.0, 1.0)
             if bounds.gap <= self._tolerance * bounds.upper:
                 self._contours[direction] = (contour, bounds.upper)
                 return bounds
-        composition = sampled.Composition([self._event], counts)
+        composition = Composition([self._release], counts)
         saddle = composition.search(direction).for_delta(self._delta)
-        asked = sampled.asked_tolerance(saddle, _REFINEMENT * self._tolerance)
+        asked = asked_tolerance(saddle, _REFINEMENT * self._tolerance)
         contour = composition.build(direction, saddle, asked)
-        bounds = sampled.epsilon_on(contour.at(counts, 0.0), self._delta, saddle.epsilon)
+        bounds = epsilon_on(contour.at(counts, 0.0), self._delta, saddle.epsilon)
         self._contours[direction] = (contour, bounds.upper)
         return bounds

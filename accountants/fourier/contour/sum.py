@@ -30,10 +30,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from accountants.arrays import FloatArray
+from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
+from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.quadrature import (
     COARSE_ERROR,
@@ -42,9 +42,7 @@ from accountants.fourier.contour.quadrature import (
     Direction,
     Line,
 )
-from accountants.fourier.contour.saddle import Saddle, Sampled, decay
-
-ComplexArray = NDArray[np.complex128]
+from accountants.fourier.contour.saddle import Saddle, decay
 
 _MAX_NODES = 20_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
@@ -65,10 +63,10 @@ class Contour:
       t: The nodes 0, 2π/W, … .
       log_phi: log φ_e(t), one row per distinct event.
       phi_error: Bounds of the absolute error of φ_e(t), one row per distinct event.
-      log_moments: log M_e(θ), one per event, with bounds of their absolute error.
+      log_moments: log M_e(θ), one per event.
+      log_moment_errors: Bounds of their absolute error.
       log_tail: log ρ_e(t_max), one per event.
       chernoff: Pairs (θ′, log M_e(θ′) per event).
-      mu_squared: Σ μ² of the plain Gaussians in the composition, per unit of `gaussian_count`.
     """
 
     theta: float
@@ -129,7 +127,20 @@ class Contour:
 
 @dataclass(frozen=True)
 class ContourSum:
-    """δ(ε) of one composition, as a sum over the nodes of a contour."""
+    """δ(ε) of one composition, as a sum over the nodes of a contour.
+
+    Attributes:
+      theta: The tilt.
+      period: W.
+      t: The nodes.
+      terms: Φ(t)·(weight of the node)/(z(z+1)): rotated by e^{−itε} and added, they are S.
+      z: θ + it.
+      error: E of the module's error model but for what grows with ε.
+      phase_error: What E grows by per unit of |ε|: the rounding of tε.
+      log_moment: K(θ).
+      relative_error: A bound of the relative error of e^{K(θ)}.
+      chernoff: Pairs (θ′, an upper bound of K(θ′)), θ′ > θ.
+    """
 
     theta: float
     period: float
@@ -203,7 +214,7 @@ class ContourSum:
 
 
 def build(
-    events: Sequence[Sampled],
+    events: Sequence[PoissonGaussian],
     counts: FloatArray,
     mu_squared: float,
     direction: Direction,
@@ -240,7 +251,8 @@ def build(
     exponent += math.log(1.0 + 2.0 * len(events))
     rows, errors, log_moments, moment_errors = [], [], [], []
     for event in events:
-        line = Line(*event, direction, theta, float(t[-1]), exponent, refine=True)
+        rate, sigma = event.sampling_rate, event.noise_multiplier
+        line = Line(rate, sigma, direction, theta, float(t[-1]), exponent, refine=True)
         if line.size * nodes > max_work:
             raise ContourError(f"{line.size} x {nodes} nodes")
         log_phi, error = line.characteristic(theta, t)
@@ -270,8 +282,7 @@ def _cut_off(
     log_target: float,
 ) -> float:
     """About the least t at which what is cut off is below e^{log_target}."""
-    # In units of 1/sd: some 8 for a nearly Gaussian loss, more where a few large losses make the
-    # sd.
+    # In units of 1/sd: some 8 for a nearly Gaussian loss, more if a few large losses make the sd.
     for low, high in ((4.0, 400.0), (400.0, 4e4), (4e4, 4e6)):
         t = np.geomspace(low, high, 41) / math.sqrt(variance)
         log_tail = counts @ np.array([bound.log(t) for bound in decays])

@@ -45,14 +45,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
-from accountants.arrays import FloatArray
+from accountants.arrays import ComplexArray, FloatArray
 from accountants.fourier.grid.discretise import Discretised, sum_at
 from accountants.fourier.grid.laws.law import UNIT
-
-ComplexArray = NDArray[np.complex128]
 
 _STAGE_ERROR = 8.0 * UNIT
 _LEFT_OUT = -60.0
@@ -98,6 +95,7 @@ class Composed:
     Attributes:
       losses: The nodes of the window, increasing.
       weights: c_j·e^{−θ(l_j − low)} with the node error on the proper side, never negative.
+      tilt: θ.
       log_scale: κ − θ·low: the logarithm of the factor of the sum.
       log_scale_error: Bound on its error and on the sum's relative error.
       remainder: δ to add at any ε ≥ low (upper), or to subtract (lower).

@@ -21,7 +21,7 @@ with f convex, decreasing and non-negative. One factor after the other may there
   are grown one after the other instead, each until it averages to its node (`gather`).
 
 On a smooth density both move E[a²] by O(h²) per factor. The nodes may be any subset of a lattice:
-where a loss is rare, they are further apart (`window.Outlook.grid`).
+where a loss is rare, they are further apart (`outlook.Outlook.grid`).
 
 **Rounding.** Points come with error bounds (`law`). Losses are shifted and masses scaled outwards
 by them, by 8u for the arithmetic here, and by u per point of a cell for its sum. Two further facts

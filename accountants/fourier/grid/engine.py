@@ -1,7 +1,7 @@
 r"""The grid engine: certified ε and δ of a composition of loss laws, in one direction.
 
 Each law is put on a grid from above and from below (`discretise`), composed by a tilted FFT
-(`convolve`) in a window that Chernoff bounds suggest (`window`). The answers are intervals for the
+(`convolve`) in a window that Chernoff bounds suggest (`outlook`). The answers are intervals for the
 composition of exactly these laws: `upper` is at least the truth, `lower` at most, with truncation,
 aliasing and floating-point rounding included (the error models are in `law`, `discretise` and
 `convolve`).
@@ -66,8 +66,7 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
         window = outlook.window(tilt, epsilon, epsilon, log_delta)
         length = length or _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
         above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
-        new = Bounds(below.delta(epsilon)[0], above.delta(epsilon)[0])
-        best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
+        best = best.intersect(Bounds(below.delta(epsilon)[0], above.delta(epsilon)[0]))
         excess = _excess(best, tolerance)
         if excess <= 1.0 or length >= _most_length(laws):
             break
@@ -115,7 +114,7 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
             length = _next_length(length, 10.0, laws)
             best = Bounds(best.lower, min(best.upper, new.upper))
             continue
-        best = Bounds(max(best.lower, new.lower), min(best.upper, new.upper))
+        best = best.intersect(new)
         excess = _excess(best, tolerance)
         if excess <= 1.0 or length >= _most_length(laws):
             break

@@ -1,15 +1,15 @@
 """The accountants side by side, and curves of ε."""
 
-import math
 from typing import Any
 
 from dp_accounting import NeighboringRelation
 
+from accountants import Bounds
 from audits.report import accounting
 from audits.report.charts import Series, line_chart
 from audits.report.gather import Contents
 from audits.report.markup import Markup, details, join, table, tag
-from audits.wording import RELATIONS, down, up
+from audits.wording import RELATIONS, down, interval, up
 
 
 def crosschecks(contents: Contents) -> Markup:
@@ -127,7 +127,4 @@ def _series(data: dict[str, Any]) -> list[Series]:
 
 
 def _interval(series: dict[str, Any], index: int) -> str:
-    lower, upper = series["lower"][index], series["upper"][index]
-    if math.isinf(upper):
-        return f"[{down(lower, 4)}, ∞)"
-    return f"[{down(lower, 4)}, {up(upper, 4)}]"
+    return interval(Bounds(series["lower"][index], series["upper"][index]), 4)

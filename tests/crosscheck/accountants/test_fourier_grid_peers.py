@@ -51,7 +51,7 @@ RELEASES = [
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 @pytest.mark.parametrize(("steps", "delta"), [(1, 1e-2), (20, 1e-6)])
 def test_brackets_of_dp_accounting(release, steps, delta):
-    laws = pair_laws(release).upper
+    laws = pair_laws(release)
     bounds = [grid.epsilon_bounds([(law, steps)], delta) for law in laws]
     lower, upper = max(b.lower for b in bounds), max(b.upper for b in bounds)
     optimistic = peers(release, False).self_compose(steps).get_epsilon_for_delta(delta)
@@ -65,7 +65,7 @@ def test_brackets_of_dp_accounting(release, steps, delta):
 @pytest.mark.parametrize(("rate", "sigma"), [(0.1, 1.0), (0.01, 0.6)])
 def test_replacement_under_poisson_sampling(rate, sigma):
     """The pair of `PoissonGaussianReplace` is the one dp-accounting has."""
-    (law, _) = pair_laws(elementary.PoissonGaussianReplace(rate, sigma)).upper
+    (law, _) = pair_laws(elementary.PoissonGaussianReplace(rate, sigma))
     for pessimistic in (False, True):
         pld = privacy_loss_distribution.from_gaussian_mechanism(
             sigma,

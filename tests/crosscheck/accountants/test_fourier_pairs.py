@@ -52,7 +52,7 @@ def test_fixed_size_upper_pair(row):
         steps=row["steps"],
         delta=row["delta"],
         relation=REPLACE,
-        sampling="without_replacement",
+        sampling="fixed_size",
         tolerance=1e-5,
     )
     with mp.workdps(40):
@@ -69,7 +69,7 @@ def test_fixed_size_lower_pair(row):
         steps=row["steps"],
         delta=row["delta"],
         relation=REPLACE,
-        sampling="without_replacement",
+        sampling="fixed_size",
         tolerance=1e-5,
     )
     with mp.workdps(40):
@@ -88,7 +88,7 @@ def test_fixed_size_as_published(sigma, rate, steps, delta, low, high):
         steps=steps,
         delta=delta,
         relation=REPLACE,
-        sampling="without_replacement",
+        sampling="fixed_size",
     )
     assert bounds.lower == pytest.approx(low, abs=1e-3)
     assert bounds.upper == pytest.approx(high, abs=1e-3)

@@ -10,11 +10,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.decay import sinc_envelope
 from accountants.fourier.contour.one_step import delta_bounds as single_delta
 from accountants.fourier.contour.one_step import epsilon_bounds as single_epsilon
 from accountants.fourier.contour.quadrature import ADD, REMOVE, Line
-from accountants.fourier.contour.saddle import SaddleSearch, Sampled, decay
+from accountants.fourier.contour.saddle import SaddleSearch, decay
 
 # (q, σ, θ, largest t): common, tiny q with a large tilt, large q, little noise.
 CASES = [
@@ -137,7 +138,7 @@ def exact_single(rate, sigma, epsilon):
     ("rate", "sigma"), list(itertools.product([1e-5, 0.003, 0.2, 0.9], [0.4, 1.0, 7.0]))
 )
 def test_one_step_contains_the_definition(rate, sigma):
-    event = Sampled(rate, sigma)
+    event = PoissonGaussian(rate, sigma)
     for epsilon in (0.0, 1e-6, 0.01, 0.3, 1.0, 4.0, 20.0):
         with mp.workdps(500):  # The definition's difference cancels almost completely.
             truth = max(exact_single(rate, sigma, epsilon))
@@ -155,7 +156,7 @@ def test_one_step_contains_the_definition(rate, sigma):
 
 def test_the_saddle_point_is_near_the_truth():
     """Laplace's method is a guess, but must be a good one in the common case."""
-    search = SaddleSearch([Sampled(0.01, 1.0)], np.array([10_000.0]), 0.0, REMOVE)
+    search = SaddleSearch([PoissonGaussian(0.01, 1.0)], np.array([10_000.0]), 0.0, REMOVE)
     saddle = search.for_delta(1e-5)
     assert saddle.epsilon == pytest.approx(6.18771, rel=0.01)
     assert saddle.log_delta == pytest.approx(math.log(1e-5), abs=0.1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from accountants import elementary
 from accountants.fourier.grid import engine as grid
-from accountants.fourier.pairs import pair_laws
+from accountants.fourier.pairs import explicit_pair, pair_laws
 
 ROUGH = 1e-2
 FINE = 1e-4
@@ -39,7 +39,7 @@ limited = settings(
 @limited
 @given(any_release, directions, counts, deltas)
 def test_intervals_are_ordered_and_nested(release, direction, count, delta):
-    law = pair_laws(release).upper[direction]
+    law = pair_laws(release)[direction]
     rough = grid.epsilon_bounds([(law, count)], delta, tolerance=ROUGH)
     fine = grid.epsilon_bounds([(law, count)], delta, tolerance=FINE)
     assert 0.0 <= rough.lower <= rough.upper
@@ -53,7 +53,7 @@ def test_intervals_are_ordered_and_nested(release, direction, count, delta):
 @limited
 @given(any_release, directions, counts, deltas)
 def test_delta_of_epsilon_brackets_delta(release, direction, count, delta):
-    law = pair_laws(release).lower[direction]
+    law = pair_laws(explicit_pair(release))[direction]
     epsilon = grid.epsilon_bounds([(law, count)], delta, tolerance=ROUGH)
     at_upper = grid.delta_bounds([(law, count)], epsilon.upper, tolerance=ROUGH)
     assert at_upper.lower <= delta
@@ -66,7 +66,7 @@ def test_delta_of_epsilon_brackets_delta(release, direction, count, delta):
 @limited
 @given(any_release, directions, counts, st.floats(0.0, 10.0), st.floats(1.0, 3.0))
 def test_delta_falls_in_epsilon_and_rises_in_steps(release, direction, count, epsilon, factor):
-    law = pair_laws(release).upper[direction]
+    law = pair_laws(release)[direction]
     here = grid.delta_bounds([(law, count)], epsilon, tolerance=ROUGH)
     assert 0.0 <= here.lower <= here.upper <= 1.0
     assert grid.delta_bounds([(law, count)], epsilon * factor, tolerance=ROUGH).lower <= here.upper
@@ -77,7 +77,7 @@ def test_delta_falls_in_epsilon_and_rises_in_steps(release, direction, count, ep
 @limited
 @given(poisson, poisson, directions, st.integers(1, 50), st.integers(1, 50), deltas)
 def test_composition_costs_more_than_its_parts(first, second, direction, count, other, delta):
-    laws = pair_laws(first).upper[direction], pair_laws(second).upper[direction]
+    laws = pair_laws(first)[direction], pair_laws(second)[direction]
     union = [(laws[0], count), (laws[1], other)]
     both = grid.epsilon_bounds(union, delta, tolerance=ROUGH)
     assert both.gap <= 0.05 * both.upper
@@ -90,7 +90,8 @@ def test_composition_costs_more_than_its_parts(first, second, direction, count, 
 @limited
 @given(rates, sigmas, counts, deltas)
 def test_fixed_size_upper_bound_is_above_its_lower_pair(rate, sigma, count, delta):
-    laws = pair_laws(elementary.FixedSizeGaussian(rate, sigma))
-    upper = grid.epsilon_bounds([(laws.upper[0], count)], delta, tolerance=ROUGH).upper
-    for law in laws.lower:
+    release = elementary.FixedSizeGaussian(rate, sigma)
+    (law, _) = pair_laws(release)
+    upper = grid.epsilon_bounds([(law, count)], delta, tolerance=ROUGH).upper
+    for law in pair_laws(explicit_pair(release)):
         assert grid.epsilon_bounds([(law, count)], delta, tolerance=ROUGH).lower <= upper

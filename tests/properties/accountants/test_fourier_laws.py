@@ -212,7 +212,7 @@ class TestConvenience:
             ({"tolerance": 0.0}, "tolerance"),
             ({"relation": "replace"}, "relation"),
             ({"sampling": "shuffle"}, "sampling"),
-            ({"sampling": "without_replacement"}, "relation"),
+            ({"sampling": "fixed_size"}, "relation"),
         ],
     )
     def test_bad_arguments_are_named(self, changes, name):

@@ -129,7 +129,7 @@ def test_opacus_history():
             for s, q, n in history
         ]
     )
-    fixed = event_from_opacus_history(history, sampling="without_replacement", dataset_size=500)
+    fixed = event_from_opacus_history(history, sampling="fixed_size", dataset_size=500)
     assert [inner.event.sample_size for inner in fixed.events] == [5, 10]
 
 
@@ -137,10 +137,10 @@ def test_opacus_history():
     ("history", "options", "reason"),
     [
         ([(1.0, 0.01, 1)], {"sampling": "shuffle"}, "`sampling` must be"),
-        ([(1.0, 0.01, 1)], {"sampling": "without_replacement"}, "`dataset_size` must be given"),
+        ([(1.0, 0.01, 1)], {"sampling": "fixed_size"}, "`dataset_size` must be given"),
         (
             [(1.0, 0.01, 1)],
-            {"sampling": "without_replacement", "dataset_size": 150},
+            {"sampling": "fixed_size", "dataset_size": 150},
             "`sample_rate` must be a whole batch",
         ),
         ([(0.0, 0.01, 1)], {"sampling": "poisson"}, "`noise_multiplier` must be positive"),

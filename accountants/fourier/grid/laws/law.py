@@ -15,7 +15,6 @@ so that far points, with large errors and no mass, cost nothing. The functions e
 log1p of numpy and ndtr of scipy are taken to be within 4u, ndtr within 1e-13, relative.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -90,30 +89,6 @@ class LossLaw(Protocol):
 
     def cuts(self, edges: FloatArray) -> FloatArray:
         """One point within each cell, such that pieces between cuts average about to the edges."""
-
-
-@dataclass(frozen=True, slots=True)
-class PairLaws:
-    """The loss laws of a neighbouring relation, per direction.
-
-    Index 0 of each tuple is the direction in which P has the record, index 1 the reverse. Under
-    composition all events are taken in the same direction, and the answer is the larger of the
-    two. `upper` are dominating pairs, `lower` come from an explicit pair of data sets; they are
-    the same objects where the analysis is tight.
-    """
-
-    upper: tuple[LossLaw, LossLaw]
-    lower: tuple[LossLaw, LossLaw]
-
-    @property
-    def tight(self) -> bool:
-        """Whether upper and lower bounds speak of the same pair."""
-        return self.upper == self.lower
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the two directions have the same laws, so that one is enough."""
-        return self.upper[0] == self.upper[1] and self.lower[0] == self.lower[1]
 
 
 def panel_rule(

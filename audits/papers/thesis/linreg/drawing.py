@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from audits.papers.study import Result, Results, upper_bound
+from accountants.rounding import up
+from audits.papers.study import Result, Results
 from audits.papers.thesis.linreg.case import BatchPercentile, Case, FixedNorm
 from audits.papers.thesis.linreg.cases import FIRST_KEY
 from audits.papers.thesis.linreg.training import moments_epsilon
@@ -116,7 +117,7 @@ def _price(cases: Mapping[str, Case], results: Results, keys: list[str], by_epsi
     if by_epsilon:
         return ""
     fixed = next(key for key in keys if isinstance(cases[key].clip, FixedNorm))
-    end = upper_bound(results[fixed]["epsilon"][-1], 1)
+    end = up(results[fixed]["epsilon"][-1], decimals=1)
     return f"\nto ε ≤ {end}, where private"
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from audits.papers.study import NOISY_GRADIENTS, Result, Results, Row, Table, upper_bound
+from accountants.rounding import up
+from audits.papers.study import NOISY_GRADIENTS, Result, Results, Row, Table
 from audits.papers.thesis.linreg.case import BatchPercentile, Case
 from audits.papers.thesis.linreg.cases import FIRST_KEY, Settings, cases
 from audits.papers.thesis.linreg.cells import MEASURES, digits, spread
@@ -57,7 +58,7 @@ def _first_table(settings: Settings, every: dict[str, Case], results: Results) -
             str(updates),
             str(updates * case.steps),
             spread(result["low"][at], result["median"][at], result["high"][at]),
-            upper_bound(moments, 1),
+            up(moments, decimals=1),
             _published(PUBLISHED_FIRST.get(updates), moments),
         )
         rows.append(Row(cells=cells, cost=cost(case, updates, settings.delta)))
@@ -93,7 +94,7 @@ def _length_table(settings: Settings, every: dict[str, Case]) -> Table:
         cells = (
             f"{rate:g}",
             f"{updates} × {case.steps}",
-            upper_bound(moments, 1),
+            up(moments, decimals=1),
             _published(PUBLISHED_RATES.get(rate), moments),
         )
         rows.append(Row(cells=cells, cost=cost(case, updates, settings.delta)))
@@ -149,7 +150,7 @@ def _figure_table(
             key.removeprefix(figure + "/").replace("/", ", "),
             f"{case.updates} × {case.steps}",
             *_end(results[key]),
-            upper_bound(moments, 1) + void,
+            up(moments, decimals=1) + void,
         )
         rows.append(Row(cells=cells, cost=cost(case, case.updates, settings.delta)))
     return Table(

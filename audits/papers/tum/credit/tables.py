@@ -3,7 +3,8 @@
 import numpy as np
 
 from accountants import gaussian
-from audits.papers.study import Cost, Result, Results, Row, Table, interval, upper_bound
+from accountants.rounding import interval, up
+from audits.papers.study import Cost, Result, Results, Row, Table
 from audits.papers.tum.credit.costs import (
     CLIENT,
     CLIENT_IN_SUM,
@@ -107,7 +108,7 @@ def _figure_12(settings: Settings, results: Results) -> Table:
         cells = (
             f"{rounds} ({source})",
             f"{by_tum:.0f} (one round {single:.2f})",
-            upper_bound(composed_exact_rounds(mu, rounds, TUM_DELTA), 0),
+            up(composed_exact_rounds(mu, rounds, TUM_DELTA), decimals=0),
             f"{gaussian.epsilon(mu * rounds**0.5, TUM_DELTA):.1f}",
             f"{gaussian.epsilon(2.0 * mu * rounds**0.5, TUM_DELTA):.1f}",
         )
@@ -173,7 +174,7 @@ def _private(settings: Settings, results: Results) -> Table:
                 f"{used.clip_norm:g}",
                 f"{noise.noise_multiplier:.2f}",
                 *_measures(results[f"private/ε={epsilon:g}/{way}"]),
-                interval(*client, 3),
+                interval(client, decimals=3),
                 _advanced(epsilon, settings),
             )
             price = cost(noise, settings.records, rounds, scope, settings.delta)
@@ -206,7 +207,7 @@ def _advanced(epsilon: float, settings: Settings) -> str:
     mu = 2.0 / noise.noise_multiplier
     value = composed_exact_rounds(mu, settings.private_rounds, settings.delta)
     single = single_epsilon(mu, 0.5 * settings.delta / settings.private_rounds)
-    text = upper_bound(value, 2 if value < 10.0 else 0)
+    text = up(value, decimals=2 if value < 10.0 else 0)
     return text + ("" if single < 1.0 else f" (Theorem 1 off: one round {single:.1f})")
 
 

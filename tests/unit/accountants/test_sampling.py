@@ -1,0 +1,85 @@
+"""The vocabulary of sampling: one spelling, and refusals that say the right word."""
+
+import dp_accounting as dpa
+import pytest
+from dp_accounting import NeighboringRelation
+
+from accountants import (
+    calibrate_noise,
+    calibrate_steps,
+    delta_bounds,
+    epsilon_bounds,
+    epsilon_curve,
+    event_from_opacus_history,
+    sampling,
+)
+from accountants.dp_sgd import step_event
+from mechanisms import AllRecords, FixedSize, Poisson, Shuffled
+
+SETTING = {"noise_multiplier": 1.0, "sampling_rate": 0.01}
+ASKED = [
+    lambda kind: step_event(1.0, 0.01, kind),
+    lambda kind: epsilon_bounds(**SETTING, delta=1e-5, steps=3, sampling=kind),
+    lambda kind: delta_bounds(**SETTING, epsilon=1.0, steps=3, sampling=kind),
+    lambda kind: epsilon_curve(**SETTING, delta=1e-5, steps=[3], sampling=kind),
+    lambda kind: calibrate_steps(**SETTING, target_epsilon=1.0, delta=1e-5, sampling=kind),
+    lambda kind: calibrate_noise(target_epsilon=1.0, delta=1e-5, sampling=kind),
+    lambda kind: event_from_opacus_history([(1.0, 0.01, 1)], sampling=kind),
+]
+
+
+def test_the_vocabulary():
+    assert sampling.KINDS == ("poisson", "fixed_size", "shuffled", "balls_in_bins", "all")
+    assert [sampling.check("x", kind) for kind in sampling.KINDS] == list(sampling.KINDS)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("fixed-size", "fixed_size"),
+        ("Fixed size", "fixed_size"),
+        ("without_replacement", "fixed_size"),
+        ("Poisson", "poisson"),
+        ("poison", "poisson"),
+        ("shuffle", "shuffled"),
+        ("balls-in-bins", "balls_in_bins"),
+        ("none", "all"),
+    ],
+)
+def test_another_spelling_is_refused_with_the_right_word(written, meant):
+    with pytest.raises(
+        ValueError, match=f"`x` must be one of .*'fixed_size'.* Did you mean '{meant}'"
+    ):
+        sampling.check("x", written)
+
+
+@pytest.mark.parametrize("value", ["", "laplace", None, 3])
+def test_what_is_no_sampling_is_refused_with_what_is(value):
+    with pytest.raises(ValueError, match=r"`x` must be one of \['poisson', .*'all'\], got"):
+        sampling.check("x", value)
+
+
+@pytest.mark.parametrize("ask", ASKED)
+@pytest.mark.parametrize("kind", ["fixed-size", "shuffled", "balls_in_bins"])
+def test_what_has_no_proof_is_refused_everywhere(ask, kind):
+    with pytest.raises(ValueError, match=r"`sampling` must be one of .*, got '" + kind):
+        ask(kind)
+
+
+@pytest.mark.parametrize("relation", list(NeighboringRelation))
+def test_all_records_are_the_plain_gaussian(relation):
+    assert step_event(2.0, 1.0, "all", relation) == dpa.GaussianDpEvent(2.0)
+    with pytest.raises(ValueError, match="`sampling_rate` must be 1 where all records are in"):
+        step_event(2.0, 0.5, "all", relation)
+
+
+def test_a_history_of_full_batches():
+    event = event_from_opacus_history([(2.0, 1.0, 5)], sampling="all")
+    assert event.events[0] == dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(2.0), 5)
+    with pytest.raises(ValueError, match="`sample_rate` must be 1"):
+        event_from_opacus_history([(2.0, 0.5, 5)], sampling="all")
+
+
+def test_the_mechanisms_samplings_speak_it():
+    schemes = (AllRecords(), Poisson(0.1), FixedSize(10, 100), Shuffled(10, 100))
+    assert [scheme.kind for scheme in schemes] == ["all", "poisson", "fixed_size", "shuffled"]
