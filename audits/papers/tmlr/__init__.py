@@ -9,6 +9,7 @@
 | `properties` | Properties A.2 to A.5: the same without noise, on logistic regression |
 | `tables` | Appendix B, Tables 2–4: how data are divided; what needs the paper's own runs |
 | `adult/` | the study `tmlr-adult`: Figures 1, 3 and 4 run again on Adult |
+| `published` | what both share: the printed tables |
 | `record_level`, `logistic` | what the checks share: the scope, and a small model by quadrature |
 """
 

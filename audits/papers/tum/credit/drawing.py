@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a")
 
 
-def draw(settings: Settings, results: Results) -> dict[str, "Figure"]:
+def figures(settings: Settings, results: Results) -> dict[str, "Figure"]:
     """Figures 10 and 12, and AUC against ε, by file stem."""
     return {
         "fig10": _training(settings, results),
