@@ -66,14 +66,15 @@ def test_the_quick_study_runs_and_every_table_ends_with_the_cost(
 
 
 def test_private_rows_meet_their_target(quick: tuple[dict[str, Any], Path]) -> None:
+    found = methods(QUICK)
     for epsilon in QUICK.epsilons:
-        for key, (method, rounds) in methods(QUICK).items():
-            if not key.startswith(f"private/ε={epsilon:g}/"):
-                continue
+        private = [key for key in found if key.startswith(f"private/ε={epsilon:g}/")]
+        assert len(private) == len(WAYS)
+        for method, rounds in (found[key] for key in private):
             assert method.noise is not None
             scope = RECORD if method.noise.aggregator == "none" else RECORD_IN_SUM
-            found = bounds(method.noise, QUICK.records, rounds, scope, QUICK.delta)
-            assert 0.999 * epsilon < found.lower <= found.upper <= epsilon * (1.0 + 1e-9)
+            cost = bounds(method.noise, QUICK.records, rounds, scope, QUICK.delta)
+            assert 0.999 * epsilon < cost.lower <= cost.upper <= epsilon * (1.0 + 1e-9)
 
 
 def test_the_search_is_on_a_seed_and_on_records_that_no_reported_run_has() -> None:
@@ -118,16 +119,16 @@ def test_costs_contain_the_closed_form(rounds: int) -> None:
     """k rounds are one Gaussian: μ = √k · shift/std, with 2C for a record and C for a client."""
     noise, root = Noise(clip_norm=0.2, noise_multiplier=2.5), math.sqrt(rounds)
     for scope, mu in ((RECORD, 2.0 * root / 2.5), (CLIENT, root / 2.5)):
-        _contains(bounds(noise, RECORDS, rounds, scope, DELTA), gaussian.epsilon(mu, DELTA))
+        assert_contains(bounds(noise, RECORDS, rounds, scope, DELTA), gaussian.epsilon(mu, DELTA))
     # In the average, the largest client is hidden by all clients' noise.
     sizes = np.array(training_sizes(RECORDS))
     hidden = float(np.linalg.norm(sizes)) / sizes.max()
     for scope, mu in ((RECORD_IN_SUM, 2.0 * root / 2.5), (CLIENT_IN_SUM, root / 2.5)):
         exact = gaussian.epsilon(mu / hidden, DELTA)
-        _contains(bounds(noise, RECORDS, rounds, scope, DELTA), exact)
+        assert_contains(bounds(noise, RECORDS, rounds, scope, DELTA), exact)
 
 
-def _contains(found: Any, exact: float) -> None:
+def assert_contains(found: Any, exact: float) -> None:
     assert found.lower - 1e-6 <= exact <= found.upper + 1e-6
     assert found.gap < 1e-3
 
