@@ -1,7 +1,9 @@
 """The ledger of claims: complete entries, words that follow from truth values, the record."""
 
+import importlib
 import inspect
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -15,6 +17,10 @@ from audits.papers import (
     Standing,
     as_json,
     run_claims,
+    thesis,
+    tmlr,
+    tum,
+    workshop,
 )
 from audits.papers.checks import records
 from audits.papers.ledger import (
@@ -26,6 +32,7 @@ from audits.papers.ledger import (
     index,
     untestable,
 )
+from audits.papers.studies import STUDIES
 
 FAST = [name for name, entry in CLAIMS.items() if not entry.slow]
 
@@ -187,6 +194,35 @@ def test_importing_is_light_and_checks_nothing(module):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"[] {module != 'audits'}"
+
+
+def modules_after(statement):
+    code = f"{statement}; import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_the_ledger_needs_no_study():
+    loaded = modules_after("import audits.papers")
+    assert not [name for name in loaded if name.startswith(tuple(STUDIES.values()))]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_needs_no_other_study_and_draws_nothing_yet(name):
+    loaded = modules_after(f"import {STUDIES[name]}")
+    others = tuple(module for other, module in STUDIES.items() if other != name)
+    assert STUDIES[name] in loaded
+    assert not [module for module in loaded if module.startswith(others)]
+    assert not {"torch", "matplotlib"} & set(loaded)
+
+
+@pytest.mark.parametrize("room", [workshop, thesis, tmlr, tum], ids=lambda room: room.__name__)
+def test_a_room_names_all_modules_with_statements(room):
+    """A claim in a module that `STATEMENTS` lacks would never be checked."""
+    names = [module.name for module in pkgutil.iter_modules(room.__path__) if not module.ispkg]
+    modules = [importlib.import_module(f"{room.__name__}.{name}") for name in names]
+    assert {m for m in modules if entries(m)} == set(room.STATEMENTS)
+    assert all(f"`{module.__name__.rsplit('.')[-1]}`" in room.__doc__ for module in modules)
 
 
 @pytest.mark.slow

@@ -168,7 +168,7 @@ def test_pure_mechanisms_reach_their_pure_epsilon():
 
 
 def test_gaussian_under_replace_one_is_exact():
-    """dp-accounting 0.6.0: get_epsilon_gaussian(1/2, 1e-5) is 9.9973, its Rényi accountant 4.7285."""
+    """dp-accounting 0.6.0: get_epsilon_gaussian(1/2, 1e-5); its Rényi accountant says 4.7285."""
     bounds = RenyiAccountant(REPLACE).compose(dpa.GaussianDpEvent(1.0)).get_epsilon_bounds(1e-5)
     assert bounds.lower == pytest.approx(9.9973, abs=1e-4)
     assert bounds.upper == pytest.approx(9.9973, abs=1e-4)
