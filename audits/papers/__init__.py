@@ -1,7 +1,23 @@
-"""The ledger of claims: each checkable statement of the papers, with a check that runs.
+"""What four papers say, and what we find of it: statements checked, experiments run again.
 
-`CLAIMS` maps an id to its entry. Adding a claim is one function with the `claim` decorator in the
-paper's module; a new module is one word in `entries(...)` below. Nothing is checked on import.
+A paper has a room (`workshop/`, `thesis/`, `tmlr/`, `tum/`); the room's docstring says which module
+holds which chapter. Two kinds of things live in it.
+
+**Statements**, the ledger. A function with the decorator `claim` checks one statement: it computes
+numbers and hands truth values to `decide`, and the verdict follows (`ledger.py`; the numbers are
+`numbers.py`, drawn by `plots.py`). A room's `STATEMENTS` names its modules, `CLAIMS` holds all
+entries by id, `run_claims` runs their checks (`checks.py`), and `python -m audits.papers.record`
+writes `recorded.json`, from which slow checks are answered.
+
+**A study**, a folder of the room. It trains as the paper did: independent jobs, then tables and
+figures from their results alone, every row with its certified cost (`study.py`). `runner.py` runs
+and resumes the jobs, `studies.py` knows the studies by name, `comparison.py` says whether a method
+is better than another; what the last full run found is in `recorded/`. A study is imported when it
+is asked for: nothing here needs its training code, torch or matplotlib.
+
+A statement may quote a study's record; a study imports no statement. What both need is a module
+of the room, or of this folder where papers share it (`costs.py`, `hidden_noise.py`,
+`two_optima.py`). Nothing is checked on import.
 
 >>> CLAIMS["workshop-kappa"].check().verdict.name
 'REFUTED'
@@ -9,45 +25,13 @@ paper's module; a new module is one word in `entries(...)` below. Nothing is che
 
 from collections.abc import Collection
 
+from audits.papers import thesis, tmlr, tum, workshop
 from audits.papers.checks import ClaimResult, as_json, run_entries
 from audits.papers.ledger import Check, ClaimEntry, Finding, Standing, claim, entries, index
 from audits.papers.numbers import Number
-from audits.papers.thesis import accounting as thesis_accounting
-from audits.papers.thesis import central_noise as thesis_central_noise
-from audits.papers.thesis import dp_sgd as thesis_dp_sgd
-from audits.papers.thesis import noise_splitting as thesis_noise_splitting
-from audits.papers.thesis import variational as thesis_variational
-from audits.papers.tmlr import linear as tmlr_linear
-from audits.papers.tmlr import optimisation as tmlr_optimisation
-from audits.papers.tmlr import perturbation as tmlr_perturbation
-from audits.papers.tmlr import properties as tmlr_properties
-from audits.papers.tmlr import shares as tmlr_shares
-from audits.papers.tmlr import tables as tmlr_tables
-from audits.papers.tum import accounting as tum
-from audits.papers.tum import practice as tum_practice
-from audits.papers.workshop import accounting as workshop
-from audits.papers.workshop import data as workshop_data
-from audits.papers.workshop import training as workshop_training
 
 CLAIMS: dict[str, ClaimEntry] = index(
-    entries(
-        workshop,
-        workshop_data,
-        workshop_training,
-        thesis_accounting,
-        thesis_dp_sgd,
-        thesis_noise_splitting,
-        thesis_central_noise,
-        thesis_variational,
-        tmlr_optimisation,
-        tmlr_perturbation,
-        tmlr_shares,
-        tmlr_linear,
-        tmlr_properties,
-        tmlr_tables,
-        tum,
-        tum_practice,
-    )
+    entries(*workshop.STATEMENTS, *thesis.STATEMENTS, *tmlr.STATEMENTS, *tum.STATEMENTS)
 )
 
 

@@ -1,4 +1,6 @@
-"""Short names for costs that several claims ask for."""
+"""Short names for costs that several papers ask for."""
+
+from collections.abc import Callable
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
@@ -16,20 +18,30 @@ def moments_epsilon(
     return float(MomentsAccountant().compose(event, steps).get_epsilon(delta))
 
 
+def largest(fits: Callable[[int], bool]) -> int:
+    """The largest number of steps that fits, 0 if not even one does; fewer always fit as well.
+
+    >>> largest(lambda steps: steps**2 <= 50)
+    7
+    """
+    low, high = 0, 1
+    while fits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
 def steps_within(
     target_epsilon: float, noise_multiplier: float, sampling_rate: float, delta: float
 ) -> int:
     """The largest number of steps that the moments accountant allows for the target."""
-    low, high = 0, 1
-    while moments_epsilon(noise_multiplier, sampling_rate, high, delta) <= target_epsilon:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if moments_epsilon(noise_multiplier, sampling_rate, middle, delta) <= target_epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
+    return largest(
+        lambda steps: (
+            moments_epsilon(noise_multiplier, sampling_rate, steps, delta) <= target_epsilon
+        )
+    )
 
 
 def poisson(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> Bounds:

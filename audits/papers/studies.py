@@ -1,7 +1,7 @@
-"""The papers' tables and figures, each beside what the run costs.
+"""The studies by name, their records, and what runs them: the front door of a paper's experiment.
 
-Studies stand above `mechanisms` and `accountants`: the engine in `pvi` does not know them, and
-`import pvi` does not import them.
+>>> load_study("tum-credit").seeds
+5
 """
 
 import importlib

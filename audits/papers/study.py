@@ -148,7 +148,7 @@ class Job:
       key: Its name, unique in the study, such as "C/dp-pvi/eps=1/seed=3".
       function: Module-level; takes `arguments`, returns what JSON can hold.
       arguments: Picklable, and with a `repr` that tells them apart: frozen dataclasses, numbers,
-        strings, tuples. A recorded result is used again only if they are the same.
+        strings, tuples. A result in the journal is used again only if they are the same.
     """
 
     key: str
@@ -157,7 +157,11 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        """What must be unchanged for a recorded result to stand."""
+        """What must be unchanged for a result in the journal to stand: function and arguments.
+
+        Only a journal holds it, to go on with a killed run of the same code. A record does not:
+        it is redrawn by keys and settings, wherever the function has moved since.
+        """
         return f"{self.function.__module__}.{self.function.__qualname__}{self.arguments!r}"
 
     def run(self) -> Result:

@@ -114,6 +114,7 @@ def test_a_terminal_without_greek_letters_gets_the_answer():
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0
+    # tests/golden/fourier_poisson.json: 1.828236…
     assert "1.82823 ? ? ? 1.82824" in done.stdout
 
 

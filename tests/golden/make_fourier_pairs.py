@@ -44,6 +44,7 @@ Method of randomized_response: a finite multinomial sum in ball arithmetic, solv
 closed form between two consecutive atoms of the loss: rigorous.
 """
 
+import datetime
 import math
 import sys
 import time
@@ -490,6 +491,7 @@ def main():
         "library": "python-flint (Arb); see make_fourier_pairs.py for each method",
         "version": flint.__version__,
         "command": "python tests/golden/make_fourier_pairs.py",
+        "date": datetime.date.today().isoformat(),
         **pairs,
     }
     write(Path(__file__).with_name("fourier_pairs.json"), golden)

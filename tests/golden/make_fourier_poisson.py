@@ -39,6 +39,7 @@ recursively, closed form for the last step) for T = 1, 2, 3: wherever both conve
 25 digits or more.
 """
 
+import datetime
 import json
 import math
 import random
@@ -708,6 +709,7 @@ def main():
         "library": "python-flint (Arb), contour integral; see make_fourier_poisson.py",
         "version": flint.__version__,
         "command": "python tests/golden/make_fourier_poisson.py",
+        "date": datetime.date.today().isoformat(),
         "points": [],
         "delta_points": [],
     }

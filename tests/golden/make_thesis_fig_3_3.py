@@ -8,6 +8,7 @@ is the moments accountant's: ε = min over λ = 1 … 64 of (α(λ) − log δ)/
 α(λ)/λ come from dp-accounting's Rényi accountant, the tail bound is applied here.
 """
 
+import datetime
 import importlib.metadata
 import json
 import math
@@ -35,6 +36,7 @@ if __name__ == "__main__":
         "library": "dp-accounting (Rényi divergences); tail bound of Abadi et al. 2016",
         "version": importlib.metadata.version("dp-accounting"),
         "command": "python tests/golden/make_thesis_fig_3_3.py",
+        "date": datetime.date.today().isoformat(),
         "delta": DELTA,
         "points": [
             {"clients": clients, "rounds": rounds, "epsilon": epsilon(clients, rounds)}

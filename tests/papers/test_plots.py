@@ -26,7 +26,7 @@ def result_of(*numbers):
 
 
 def recorded(name):
-    """The recorded finding, which `test_claims.py` compares with the one of a run."""
+    """The recorded finding, which `test_ledger.py` compares with the one of a run."""
     finding, seconds = recorded_finding(name)
     return ClaimResult(entry=CLAIMS[name], finding=finding, seconds=seconds, recorded=True)
 

@@ -13,6 +13,7 @@ import pytest
 
 from accountants import classical, gaussian
 from audits.papers.studies import COST_COLUMN, load_study, recorded, run_study
+from audits.papers.tum import published
 from audits.papers.tum.credit.costs import (
     CLIENT,
     CLIENT_IN_SUM,
@@ -20,8 +21,6 @@ from audits.papers.tum.credit.costs import (
     RECORD_IN_SUM,
     bounds,
     calibrated,
-    composed_by_tum,
-    composed_exact_rounds,
     training_sizes,
 )
 from audits.papers.tum.credit.grids import GRIDS, SEARCH_SEED, TUM_NOISE, WAYS
@@ -30,10 +29,6 @@ from audits.papers.tum.credit.settings import (
     CENTRAL,
     GD,
     QUICK,
-    TUM_CLIP,
-    TUM_DELTA,
-    TUM_ITERATIONS,
-    TUM_STD,
     methods,
 )
 from audits.papers.tum.credit.training import (
@@ -45,11 +40,12 @@ from audits.papers.tum.credit.training import (
     measures,
     split,
 )
+from audits.papers.tum.theorems import composed_by_tum, composed_exact_rounds
 from pvi import Shard
 
 STUDY = load_study("tum-credit")
 RECORDS, DELTA = 3000, 1e-5
-MU = TUM_CLIP / TUM_STD
+MU = published.CLIP / published.SIGMA
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +66,15 @@ def test_the_quick_study_runs_and_every_table_ends_with_the_cost(
 
 
 def test_private_rows_meet_their_target(quick: tuple[dict[str, Any], Path]) -> None:
+    found = methods(QUICK)
     for epsilon in QUICK.epsilons:
-        for key, (method, rounds) in methods(QUICK).items():
-            if not key.startswith(f"private/ε={epsilon:g}/"):
-                continue
+        private = [key for key in found if key.startswith(f"private/ε={epsilon:g}/")]
+        assert len(private) == len(WAYS)
+        for method, rounds in (found[key] for key in private):
             assert method.noise is not None
             scope = RECORD if method.noise.aggregator == "none" else RECORD_IN_SUM
-            found = bounds(method.noise, QUICK.records, rounds, scope, QUICK.delta)
-            assert 0.999 * epsilon < found.lower <= found.upper <= epsilon * (1.0 + 1e-9)
+            cost = bounds(method.noise, QUICK.records, rounds, scope, QUICK.delta)
+            assert 0.999 * epsilon < cost.lower <= cost.upper <= epsilon * (1.0 + 1e-9)
 
 
 def test_the_search_is_on_a_seed_and_on_records_that_no_reported_run_has() -> None:
@@ -97,7 +94,7 @@ def test_the_search_is_on_a_seed_and_on_records_that_no_reported_run_has() -> No
 def test_reported_runs_use_the_chosen_candidate(quick: tuple[dict[str, Any], Path]) -> None:
     for grid in QUICK.grids:
         keys = [f"private/ε={e:g}/{grid.way}" for e in QUICK.epsilons]
-        for key in [f"tum/C={TUM_CLIP:g}"] if grid.way == TUM_NOISE else keys:
+        for key in [f"tum/C={published.CLIP:g}"] if grid.way == TUM_NOISE else keys:
             method, _ = methods(QUICK)[key]
             assert method.noise is not None
             found = (method.learning_rate, method.noise.clip_norm)
@@ -122,23 +119,23 @@ def test_costs_contain_the_closed_form(rounds: int) -> None:
     """k rounds are one Gaussian: μ = √k · shift/std, with 2C for a record and C for a client."""
     noise, root = Noise(clip_norm=0.2, noise_multiplier=2.5), math.sqrt(rounds)
     for scope, mu in ((RECORD, 2.0 * root / 2.5), (CLIENT, root / 2.5)):
-        _contains(bounds(noise, RECORDS, rounds, scope, DELTA), gaussian.epsilon(mu, DELTA))
+        assert_contains(bounds(noise, RECORDS, rounds, scope, DELTA), gaussian.epsilon(mu, DELTA))
     # In the average, the largest client is hidden by all clients' noise.
     sizes = np.array(training_sizes(RECORDS))
     hidden = float(np.linalg.norm(sizes)) / sizes.max()
     for scope, mu in ((RECORD_IN_SUM, 2.0 * root / 2.5), (CLIENT_IN_SUM, root / 2.5)):
         exact = gaussian.epsilon(mu / hidden, DELTA)
-        _contains(bounds(noise, RECORDS, rounds, scope, DELTA), exact)
+        assert_contains(bounds(noise, RECORDS, rounds, scope, DELTA), exact)
 
 
-def _contains(found: Any, exact: float) -> None:
+def assert_contains(found: Any, exact: float) -> None:
     assert found.lower - 1e-6 <= exact <= found.upper + 1e-6
     assert found.gap < 1e-3
 
 
-@pytest.mark.parametrize("rounds", TUM_ITERATIONS)
+@pytest.mark.parametrize("rounds", published.ITERATIONS)
 def test_advanced_composition_is_above_the_exact_curve(rounds: int) -> None:
-    for delta in (1e-5, TUM_DELTA):
+    for delta in (1e-5, published.TOTAL_DELTA):
         exact = gaussian.epsilon(MU * math.sqrt(rounds), delta)
         assert (
             exact < composed_exact_rounds(MU, rounds, delta) < composed_by_tum(MU, rounds, delta)[0]
@@ -146,18 +143,18 @@ def test_advanced_composition_is_above_the_exact_curve(rounds: int) -> None:
 
 
 def test_epsilon_grows_with_the_rounds() -> None:
-    noise = Noise(clip_norm=TUM_CLIP, noise_multiplier=TUM_STD / TUM_CLIP)
-    found = [bounds(noise, RECORDS, k, RECORD, DELTA) for k in TUM_ITERATIONS]
+    noise = Noise(clip_norm=published.CLIP, noise_multiplier=published.SIGMA / published.CLIP)
+    found = [bounds(noise, RECORDS, k, RECORD, DELTA) for k in published.ITERATIONS]
     assert found[0].upper < found[1].lower
     assert found[1].upper < found[2].lower
 
 
-@pytest.mark.parametrize("rounds", TUM_ITERATIONS)
+@pytest.mark.parametrize("rounds", published.ITERATIONS)
 def test_tums_single_round_is_outside_of_its_theorem(rounds: int) -> None:
     """The accountants' version of Theorem 1 refuses the division that TUM's Figure 12 needs."""
-    assert composed_by_tum(MU, rounds, TUM_DELTA)[1] >= 1.0
+    assert composed_by_tum(MU, rounds, published.TOTAL_DELTA)[1] >= 1.0
     with pytest.raises(ValueError, match="must exceed"):
-        classical.gaussian_epsilon(1.0 / MU, TUM_DELTA / rounds)
+        classical.gaussian_epsilon(1.0 / MU, published.TOTAL_DELTA / rounds)
 
 
 def test_calibrated_noise_is_the_least() -> None:

@@ -16,9 +16,10 @@ from dp_accounting.pld import PLDAccountant
 import audits
 import pvi
 from audits.papers.studies import COST_COLUMN, Table, load_study, recorded, run_study
+from audits.papers.workshop.adult import divided_adult
+from audits.papers.workshop.published import TABLE_1
 from audits.papers.workshop.table5 import budget, summary, training
-from audits.papers.workshop.table5.adult import divided_adult
-from audits.papers.workshop.table5.settings import FULL, QUICK, TABLE_1
+from audits.papers.workshop.table5.settings import FULL, QUICK
 
 STUDY = load_study("workshop-table5")
 # Typed from the paper (Table 5, test accuracy in per cent), not taken from the study.

@@ -348,6 +348,7 @@ def test_the_zoo_as_json():
     assert first["flawed"]["samples"] > 0
     assert first["repaired"]["verdict"] == "NOT_REFUTED"
     assert first["as_expected"]
+    # dp-accounting 0.6.0: get_epsilon_gaussian(1, 1e-5)
     assert first["claimed_epsilon_upper"] == pytest.approx(4.3771780957, rel=1e-5)
     assert second["witness"]["epsilon_lower"] is None  # infinite
     assert len(body["lints"]) == len(LINTS)

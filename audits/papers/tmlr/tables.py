@@ -9,21 +9,22 @@ from accountants import Bounds, gaussian
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if, untestable
 from audits.papers.numbers import certified, computed, measured, stated
 from audits.papers.studies import recorded
+from audits.papers.tmlr.published import ADULT_RECORDS, RHO, TABLES_2_AND_3
 from audits.papers.tmlr.record_level import DELTA
 from audits.wording import down
 from pvi.data import balance, split
 
-ADULT_RECORDS = 48_842
-# Tables 2 and 3: ρ and n_small for 10 and for 200 clients.
-RHO = (0.0, 0.75, 0.7)
-SMALL = {10: (2442, 610, 732), 200: (122, 30, 36)}
+SMALL = {
+    clients: tuple(TABLES_2_AND_3[clients, name].small_records for name in RHO)
+    for clients in (10, 200)
+}
 # Table 4 (balanced MIMIC-III, 10 clients): ρ, n_small, λ_small, λ_large of the unbalanced splits.
 TABLE_4 = ((0.75, 111, 0.97, 0.4144), (0.7, 134, 0.25, 0.5158))
 MIMIC_TRAINING = 4475
 
 
 def _sizes(training: int, clients: int) -> tuple[int, ...]:
-    return tuple(math.floor(round(training / clients * (1.0 - rho), 9)) for rho in RHO)
+    return tuple(math.floor(round(training / clients * (1.0 - rho), 9)) for rho in RHO.values())
 
 
 def _adult(clients: int) -> Finding:
@@ -42,7 +43,7 @@ def _adult(clients: int) -> Finding:
         numbers=[
             number
             for share, sizes in found.items()
-            for rho, printed, ours in zip(RHO, SMALL[clients], sizes, strict=True)
+            for rho, printed, ours in zip(RHO.values(), SMALL[clients], sizes, strict=True)
             for label in [f"n_small, ρ = {rho:g}, {share:.0%} for training"]
             for number in (stated(label, printed), computed(label, ours))
         ],
@@ -96,7 +97,7 @@ def table_4_sizes() -> Finding:
                 ("for training", MIMIC_TRAINING, training),
                 *(
                     (f"n_small, ρ = {rho:g}", small, size)
-                    for rho, small, size in zip(RHO, (447, 111, 134), sizes, strict=True)
+                    for rho, small, size in zip(RHO.values(), (447, 111, 134), sizes, strict=True)
                 ),
             )
             for number in (stated(label, printed), computed(label, ours))

@@ -1,1 +1,18 @@
-"""The TUM report: its statements and its study."""
+"""TUM: Federated Learning: Collaborative Machine Learning without Centralized Training Data.
+
+A project report, TU München, 2018.
+
+| Where | What of the report |
+|---|---|
+| `accounting` | Theorems 1 and 2, sections 6.3 and 7.3, Figure 12: what the noise costs |
+| `practice` | sections 4–7, Figure 10: projection, scaling, averaging, performance |
+| `credit/` | the study `tum-credit`: sections 5–7 run again on synthetic credit data |
+| `theorems`, `published` | what both share: the report's bounds as formulas, and its numbers |
+"""
+
+from audits.papers.tum import accounting, practice
+
+STATEMENTS = (accounting, practice)
+"""The modules with the report's statements, in their order."""
+
+__all__ = ["STATEMENTS"]

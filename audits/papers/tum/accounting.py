@@ -1,4 +1,4 @@
-"""The TUM report's accounting (Fritsch, Halder, Hartmann, Petukhov 2018): 5.3.1, 6.3, 7.3."""
+"""The TUM report's accounting: Theorems 1 and 2 (section 5.3.1), sections 6.3 and 7.3."""
 
 import math
 
@@ -8,32 +8,11 @@ from scipy import stats
 from accountants import classical, gaussian
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.papers.numbers import computed, stated
+from audits.papers.tum.published import CLIP, ITERATIONS, MU, NETWORK_ITERATIONS, SIGMA, TOTAL_DELTA
+from audits.papers.tum.theorems import composed_by_tum, single_epsilon
 
-# Section 7.3: noise, sensitivity, and the iteration numbers of Figure 12.
-SIGMA, CLIP = 0.5, 0.2
-ITERATIONS = (112, 187, 512, 132, 314, 989)
-MU = CLIP / SIGMA
-TOTAL_DELTA = 0.1
-
-
-def _single(delta: float) -> float:
-    """The ε of one step by Theorem 1's formula, whether or not the theorem applies."""
-    return math.sqrt(2.0 * math.log(1.25 / delta)) * MU
-
-
-def composed(iterations: int, total_delta: float) -> tuple[float, float]:
-    """The smallest ε̃ of Theorems 1 and 2 at a total δ̃, and the single step's ε at it.
-
-    δ̃ = kδ + δ′; the division is optimised over a grid.
-    """
-    best = (math.inf, math.inf)
-    for slack in total_delta * np.geomspace(1e-4, 0.999, 300):
-        delta = (total_delta - float(slack)) / iterations
-        single = _single(delta)
-        if single < 500.0:
-            total = classical.advanced_composition(single, delta, iterations, float(slack))[0]
-            best = min(best, (total, single))
-    return best
+_POINTS = 300
+"""For the division of δ̃ = kδ + δ′."""
 
 
 @claim(
@@ -75,14 +54,17 @@ def theorem_1() -> Finding:
 )
 def theorem_1_range() -> Finding:
     """The single step's ε at the best division of δ̃ = 0.1, for the six iteration numbers."""
-    singles = {k: composed(k, TOTAL_DELTA)[1] for k in ITERATIONS}
+    singles = {
+        k: composed_by_tum(MU, k, TOTAL_DELTA, points=_POINTS)[1]
+        for k in ITERATIONS + NETWORK_ITERATIONS
+    }
     # Theorem 1 needs √(2·ln(1.25/δ))·C/σ < 1.
     needed = 1.25 * math.exp(-0.5 / MU**2)
     return decide_against(
         stated=all(value < 1.0 for value in singles.values()),
         reading=f"a single iteration's δ above {needed:.3f}, with which k iterations have no "
         "guarantee left; the exact curve has no such limit",
-        under_reading=_single(needed * 1.001) < 1.0,
+        under_reading=single_epsilon(MU, needed * 1.001) < 1.0,
         figure=f"ε of one iteration {min(singles.values()):.2f} to {max(singles.values()):.2f}; "
         f"ε < 1 needs δ > {needed:.4f} in each iteration",
         argument="The theorem is stated and proved for ε < 1. With σ/C = 2.5 that asks for "
@@ -159,7 +141,7 @@ def fig_12_loose() -> Finding:
     """Theorems 1 and 2 against the exact curve at δ̃ = 0.1, with sensitivity C and 2C."""
     rows = {
         k: (
-            composed(k, TOTAL_DELTA)[0],
+            composed_by_tum(MU, k, TOTAL_DELTA, points=_POINTS)[0],
             gaussian.epsilon(MU * math.sqrt(k), TOTAL_DELTA),
             gaussian.epsilon(2.0 * MU * math.sqrt(k), TOTAL_DELTA),
         )

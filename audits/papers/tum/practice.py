@@ -8,7 +8,7 @@ from dp_accounting import GaussianDpEvent, NeighboringRelation
 from accountants import Bounds, gaussian
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if, untestable
 from audits.papers.numbers import certified, computed, stated
-from audits.papers.tum.accounting import CLIP, MU, SIGMA
+from audits.papers.tum.published import CLIP, MU, SIGMA
 from mechanisms import FedAvgPerturbation, Layout, Scope, project
 from pvi import SGD, FederatedAveraging, LogisticRegression, Shard
 

@@ -1,4 +1,4 @@
-"""The Workshop paper: Sharma, Hutchinson, Swaroop, Honkela, Turner 2019."""
+"""The Workshop's accounting: what a budget buys (Algorithm 1, eq. 4, Tables 3 and 5)."""
 
 import itertools
 import math
@@ -10,6 +10,7 @@ from accountants import Bounds, classical
 from audits.papers import costs
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.papers.numbers import certified, computed, stated
+from audits.papers.workshop.published import BUDGETS, LOCAL_STEPS, NOISE, RATE
 from audits.wording import down, event_words, interval, up
 from mechanisms import (
     AGGREGATE,
@@ -22,10 +23,6 @@ from mechanisms import (
     project,
 )
 from pvi import Adagrad
-
-# Appendix D.2, Table 3: σ, q and the local steps per update.
-NOISE, RATE, LOCAL_STEPS = 5.0, 0.02, 25
-BUDGETS = (0.5, 0.75, 1.0)
 
 
 @claim(

@@ -3,21 +3,13 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if
 from audits.papers.numbers import computed, stated
+from audits.papers.workshop.published import ADULT_RECORDS, TABLE_1
 from pvi.data import split
 
-# Appendix C, Table 1: ρ, κ, then N and δ of the small and of the large clients.
-TABLE_1 = {
-    "A": (0.0, 0.0, 3907, 1e-4, 3907, 1e-4),
-    "B": (0.9, 0.95, 390, 1e-3, 7424, 1e-4),
-    "C": (0.7, -3.0, 1172, 1e-4, 6642, 1e-4),
-    "D": (0.6, -1.5, 1562, 1e-4, 6251, 1e-4),
-}
-# The same table: positive records in per cent, small and large clients, as printed.
-POSITIVE = {"A": ("24", "24"), "B": ("1.3", "25"), "C": ("96", "11"), "D": ("60", "15")}
-ADULT_RECORDS = 48_842
 ADULT_POSITIVE = 11_687
 
 
@@ -31,9 +23,7 @@ ADULT_POSITIVE = 11_687
 def delta_choice() -> Finding:
     """δ·N over the clients of Table 1, against 0.1 and against the next power of ten below 1/N."""
     pairs = [
-        (size, delta)
-        for _, _, small, small_delta, large, large_delta in TABLE_1.values()
-        for size, delta in ((small, small_delta), (large, large_delta))
+        (kind.records, kind.delta) for row in TABLE_1.values() for kind in (row.small, row.large)
     ]
     products = [size * delta for size, delta in pairs]
     next_power = all(
@@ -58,21 +48,24 @@ def delta_choice() -> Finding:
     )
 
 
+def _labels(training: int) -> NDArray[np.int64]:
+    """So many labels, with Adult's own share of positives."""
+    positive = round(ADULT_POSITIVE * training / ADULT_RECORDS)
+    return np.repeat(np.arange(2), [training - positive, positive])
+
+
 def _client_sizes(training: int) -> dict[str, tuple[int, ...]]:
     """The ten clients' sizes in each split of Table 1."""
-    positive = round(ADULT_POSITIVE * training / ADULT_RECORDS)
-    labels = np.repeat([0, 1], [training - positive, positive])
-    rng = np.random.default_rng(0)
+    labels, rng = _labels(training), np.random.default_rng(0)
     return {
-        letter: split(labels, 10, rho, kappa, rng).sizes
-        for letter, (rho, kappa, *_) in TABLE_1.items()
+        letter: split(labels, 10, row.rho, row.kappa, rng).sizes for letter, row in TABLE_1.items()
     }
 
 
 def _as_in_table_1(sizes: dict[str, tuple[int, ...]]) -> bool:
     return all(
-        sizes[letter] == (small,) * 5 + (large,) * 5
-        for letter, (_, _, small, _, large, _) in TABLE_1.items()
+        sizes[letter] == (row.small.records,) * 5 + (row.large.records,) * 5
+        for letter, row in TABLE_1.items()
     )
 
 
@@ -94,10 +87,10 @@ def table_1() -> Finding:
         argument="Sizes are floors of N(1∓ρ)/10 and follow from the number of training records.",
         numbers=[
             number
-            for letter, (_, _, small, _, large, _) in TABLE_1.items()
+            for letter, row in TABLE_1.items()
             for kind, printed, ours in (
-                ("small", small, sizes[letter][0]),
-                ("large", large, sizes[letter][-1]),
+                ("small", row.small.records, sizes[letter][0]),
+                ("large", row.large.records, sizes[letter][-1]),
             )
             for label in [f"records of a {kind} client, {letter}"]
             for number in (stated(label, printed), computed(label, ours))
@@ -113,15 +106,14 @@ def table_1() -> Finding:
 )
 def table_1_shares() -> Finding:
     """Shares of positives by eq. 13 and by what is left, rounded to the digits printed."""
-    training = math.ceil(0.8 * ADULT_RECORDS)
-    positive = round(ADULT_POSITIVE * training / ADULT_RECORDS)
-    labels = np.repeat([0, 1], [training - positive, positive])
+    labels = _labels(math.ceil(0.8 * ADULT_RECORDS))
     right, found, numbers = True, [], []
-    for letter, (rho, kappa, *_) in TABLE_1.items():
-        shares = split(labels, 10, rho, kappa, np.random.default_rng(0)).shares(labels, 1)
+    for letter, row in TABLE_1.items():
+        shares = split(labels, 10, row.rho, row.kappa, np.random.default_rng(0)).shares(labels, 1)
         ours = [100.0 * float(np.mean(part)) for part in (shares[:5], shares[5:])]
         found.append(f"{letter} {ours[0]:.2f} and {ours[1]:.2f}")
-        for kind, text, share in zip(("small", "large"), POSITIVE[letter], ours, strict=True):
+        printed = (f"{kind.positive:g}" for kind in (row.small, row.large))
+        for kind, text, share in zip(("small", "large"), printed, ours, strict=True):
             half = 0.5 * 10.0 ** -len(text.partition(".")[2])
             right &= abs(share - float(text)) <= half
             label = f"positive in {kind} clients, {letter} (%)"

@@ -82,6 +82,7 @@ def test_fixed_size_lower_pair(row):
     [(1.0, 0.01, 1000, 1e-5, 13.3608, 14.8207), (5.0, 0.02, 2500, 1e-4, 1.3966, 1.6015)],
 )
 def test_fixed_size_as_published(sigma, rate, steps, delta, low, high):
+    """`fixed_size_lower` and `fixed_size_upper` of tests/golden/fourier_pairs.json, 5 digits."""
     bounds = epsilon_bounds(
         noise_multiplier=sigma,
         sampling_rate=rate,

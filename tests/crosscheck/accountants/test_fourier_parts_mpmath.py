@@ -158,6 +158,7 @@ def test_the_saddle_point_is_near_the_truth():
     """Laplace's method is a guess, but must be a good one in the common case."""
     search = SaddleSearch([PoissonGaussian(0.01, 1.0)], np.array([10_000.0]), 0.0, REMOVE)
     saddle = search.for_delta(1e-5)
+    # tests/golden/fourier_poisson.json: 6.18771…
     assert saddle.epsilon == pytest.approx(6.18771, rel=0.01)
     assert saddle.log_delta == pytest.approx(math.log(1e-5), abs=0.1)
     assert search.for_epsilon(saddle.epsilon).theta == pytest.approx(saddle.theta, rel=0.05)

@@ -42,7 +42,7 @@ def run(strategies, prior, schedule, rounds=10):
     return federation.run(rounds).history.posterior
 
 
-def compare(build, shards, members, schedule, tolerance=1e-10):
+def assert_batched_is_one_by_one(build, shards, members, schedule, tolerance=1e-10):
     prior = MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2))
     repetitions = shards[0].inputs.shape[0]
     together = run(build(shards), prior.broadcast_to((repetitions,)), schedule)
@@ -64,7 +64,7 @@ def test_hundred_thousand_exact_synchronous_runs():
         return [WholeShard(model=model, shard=s, solver=ExactSolver()) for s in shards]
 
     members = rng.choice(REPETITIONS, size=40, replace=False)
-    compare(build, make_shards(rng, REPETITIONS), members, Synchronous())
+    assert_batched_is_one_by_one(build, make_shards(rng, REPETITIONS), members, Synchronous())
 
 
 @pytest.mark.parametrize("strategy", [AveragedShards, VirtualShards])
@@ -75,7 +75,7 @@ def test_partitioned_strategies(strategy):
     def build(shards):
         return [strategy(model=model, shards=s.partition(2), solver=ExactSolver()) for s in shards]
 
-    compare(build, make_shards(rng, 50), range(5), Sequential())
+    assert_batched_is_one_by_one(build, make_shards(rng, 50), range(5), Sequential())
 
 
 class FirstRecords:
@@ -99,7 +99,7 @@ def test_gradient_solvers(rule, labels):
     def build(shards):
         return [WholeShard(model=model, shard=s, solver=solver) for s in shards]
 
-    compare(build, make_shards(rng, 40, labels), range(4), Synchronous())
+    assert_batched_is_one_by_one(build, make_shards(rng, 40, labels), range(4), Synchronous())
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 5])

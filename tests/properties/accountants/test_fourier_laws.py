@@ -6,7 +6,7 @@ import dp_accounting as dpa
 import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from accountants import (
@@ -97,8 +97,7 @@ def test_continuity_in_every_argument(s, q, t, delta, which):
     elif which == "q":
         moved = composed(s, q / nudge, t).get_epsilon_bounds(delta)
     elif which == "t":
-        if t < 100_000:  # One step more must be a small change.
-            return
+        assume(t >= 100_000)  # One step more must be a small change.
         moved = composed(s, q, t + 1).get_epsilon_bounds(delta)
     else:
         moved = composed(s, q, t).get_epsilon_bounds(delta * nudge)

@@ -14,7 +14,7 @@ from accountants.fourier.grid import engine as grid
 from accountants.fourier.grid.pieces import gather
 from accountants.fourier.pairs import explicit_pair, pair_laws
 
-# (σ, q, T, δ) → ε of the remove direction, computed by others to the digits given.
+# (σ, q, T, δ) → ε of the remove direction, in tests/golden/fourier_poisson.json to more digits.
 TRUE_VALUES = [
     ((1.0, 0.01, 1000, 1e-5), 1.82823666652),
     ((5.0, 0.02, 2500, 1e-4), 0.612117281132),
@@ -67,6 +67,7 @@ def test_true_values_of_poisson_sampling(setting, truth):
     [((1.0, 0.01, 1000, 1e-5), 13.3608, 14.8207), ((5.0, 0.02, 2500, 1e-4), 1.3966, 1.6015)],
 )
 def test_fixed_size_sampling_has_its_theory_gap(setting, lower, upper):
+    """Both ends are in tests/golden/fourier_pairs.json to more digits."""
     sigma, rate, steps, delta = setting
     bounds = both_directions(
         elementary.FixedSizeGaussian(rate, sigma), steps, delta, tolerance=1e-5
@@ -121,12 +122,12 @@ def test_one_step_of_poisson_sampling(rate, sigma, epsilon):
     # Add: P = N(0), e^ε·Q = e^ε(1−q)·N(0) + e^ε·q·N(1).
     scale = -math.expm1(epsilon + math.log1p(-rate)) if rate < 1.0 else 1.0
     bounds = grid.delta_bounds([(add, 1)], epsilon)
-    if scale <= 0.0:
+    inner = epsilon + math.log(rate) - math.log(scale) if scale > 0.0 else math.inf
+    if inner == math.inf:
+        truth = 0.0
         assert bounds == Bounds(0.0, bounds.upper)
         assert bounds.upper < 1e-300
-        return
-    inner = epsilon + math.log(rate) - math.log(scale)
-    if inner >= 0.0:
+    elif inner >= 0.0:
         truth = scale * gaussian.delta(1.0 / sigma, inner)
     else:  # H_α(P‖Q) = 1 − α + α·H_{1/α}(Q‖P)
         alpha = math.exp(inner)

@@ -135,10 +135,17 @@ def test_an_event_of_another_sampling_is_refused(sampler, event):
         require_match(sampler, event)
 
 
-def test_matching_events_pass():
-    require_match(PoissonSampling(sampling_rate=0.1), dpa.PoissonSampledDpEvent(0.1, STEP))
-    require_match(FixedSizeSampling(batch_size=1), dpa.SampledWithoutReplacementDpEvent(9, 1, STEP))
-    require_match(FullBatch(), STEP)
+@pytest.mark.parametrize(
+    ("sampler", "event"),
+    [
+        (PoissonSampling(sampling_rate=0.1), dpa.PoissonSampledDpEvent(0.1, STEP)),
+        (FixedSizeSampling(batch_size=1), dpa.SampledWithoutReplacementDpEvent(9, 1, STEP)),
+        (FullBatch(), STEP),
+    ],
+)
+def test_matching_events_pass(sampler, event):
+    assert require_match(sampler, event) is None  # no exception, whatever surrounds the step
+    assert require_match(sampler, dpa.SelfComposedDpEvent(event, 5)) is None
 
 
 def test_a_shuffled_epoch_uses_every_record_once_in_every_repetition():

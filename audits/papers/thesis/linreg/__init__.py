@@ -1,15 +1,12 @@
 """Thesis, chapter 4, Figures 4.1–4.5: DP-SGD within PVI on Bayesian linear regression."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from audits.papers.study import Job, Results, Study
+from audits.papers.study import Job, Study
 from audits.papers.thesis.linreg.cases import FIRST_KEY, QUICK, Settings, cases
+from audits.papers.thesis.linreg.drawing import figures
 from audits.papers.thesis.linreg.tables import tables
 from audits.papers.thesis.linreg.training import train
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
@@ -30,12 +27,6 @@ def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
     ]
 
 
-def _figures(settings: Settings, results: Results) -> dict[str, "Figure"]:
-    from audits.papers.thesis.linreg.drawing import draw
-
-    return draw(settings.delta, cases(settings), results)
-
-
 STUDY = Study(
     name="thesis-linreg",
     summary="Thesis chapter 4: DP-SGD within PVI on Bayesian linear regression, with minibatching "
@@ -45,5 +36,5 @@ STUDY = Study(
     seeds=8,
     jobs=jobs,
     tables=tables,
-    figures=_figures,
+    figures=figures,
 )

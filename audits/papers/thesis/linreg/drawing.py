@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from accountants.rounding import up
 from audits.papers.study import Result, Results
 from audits.papers.thesis.linreg.case import BatchPercentile, Case, FixedNorm
-from audits.papers.thesis.linreg.cases import FIRST_KEY
+from audits.papers.thesis.linreg.cases import FIRST_KEY, Settings, cases
 from audits.papers.thesis.linreg.training import moments_epsilon
 from audits.papers.thesis.linreg.variant import NEAREST, OWN_WAY
 
@@ -18,15 +18,16 @@ _COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3")
 _NEAREST_KEY = f"{FIRST_KEY}/{NEAREST}"
 
 
-def draw(delta: float, cases: Mapping[str, Case], results: Results) -> dict[str, "Figure"]:
+def figures(settings: Settings, results: Results) -> dict[str, "Figure"]:
     """Figures 4.1 to 4.5, by file stem."""
+    found = cases(settings)
     return {
         "fig4_1a": _natural(results),
-        "fig4_1": _first(delta, cases[FIRST_KEY], results),
-        "fig4_2": _panels(cases, results, "4.2", "clipping norm {}"),
-        "fig4_3": _panels(cases, results, "4.3", "{}"),
+        "fig4_1": _first(settings.delta, found[FIRST_KEY], results),
+        "fig4_2": _panels(found, results, "4.2", "clipping norm {}"),
+        "fig4_3": _panels(found, results, "4.3", "{}"),
         "fig4_4_and_4_5": _panels(
-            {k: c for k, c in cases.items() if k.startswith(("4.4", "4.5"))}, results, "", "Fig. {}"
+            {k: c for k, c in found.items() if k.startswith(("4.4", "4.5"))}, results, "", "Fig. {}"
         ),
     }
 

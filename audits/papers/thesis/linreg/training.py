@@ -13,6 +13,7 @@ import numpy as np
 
 from accountants import MomentsAccountant
 from accountants.arrays import FloatArray
+from audits.papers.costs import largest
 from audits.papers.study import Result
 from audits.papers.thesis.linreg.case import BatchPercentile, Case, FixedNorm
 from audits.papers.thesis.linreg.descent import ThesisDescent
@@ -158,14 +159,8 @@ def moments_epsilon(case: Case, updates: int, delta: float) -> float:
 @functools.cache
 def updates_within(case: Case, epsilon: float, delta: float, most: int) -> int:
     """The server update at which the Thesis's accountant passes ε, at most `most`."""
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        if moments_epsilon(case, middle, delta) > epsilon:
-            high = middle
-        else:
-            low = middle
-    return high
+    within = largest(lambda n: n < most and moments_epsilon(case, n, delta) <= epsilon)
+    return within + 1
 
 
 def _federation(

@@ -8,17 +8,13 @@ an observer does not see, or are reset, because remembering it cannot be certifi
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from audits.papers.study import Job, Results, Study
-from audits.papers.tmlr.adult.drawing import figures_of
+from audits.papers.study import Job, Study
+from audits.papers.tmlr.adult.drawing import figures
 from audits.papers.tmlr.adult.runs import jobs_of
 from audits.papers.tmlr.adult.settings import FULL, QUICK, Settings
 from audits.papers.tmlr.adult.splits import split_jobs
 from audits.papers.tmlr.adult.tables import tables
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
@@ -29,11 +25,6 @@ def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
         for experiment in settings.experiments
         for job in jobs_of(experiment, settings.source, settings.divisions, seeds)
     ]
-
-
-def figures(settings: Settings, results: Results) -> "dict[str, Figure]":
-    """Accuracy and log-likelihood against communications, one figure for each of the paper's."""
-    return figures_of(settings.experiments, settings.divisions, results)
 
 
 STUDY = Study(

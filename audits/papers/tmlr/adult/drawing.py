@@ -9,6 +9,7 @@ from audits.papers.study import Results
 from audits.papers.tmlr.adult.data import Division
 from audits.papers.tmlr.adult.results import METRICS, Curve, curve, standard_error
 from audits.papers.tmlr.adult.runs import Experiment
+from audits.papers.tmlr.adult.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,13 +28,11 @@ _LABELS = {"accuracy": "accuracy, %", "log_likelihood": "mean log-likelihood"}
 _SHOWN_BELOW_MEDIAN = {"accuracy": 16.0, "log_likelihood": 0.35}
 
 
-def figures_of(
-    experiments: Sequence[Experiment], divisions: Sequence[Division], results: Results
-) -> "dict[str, Figure]":
-    """One figure for each experiment that was run."""
+def figures(settings: Settings, results: Results) -> "dict[str, Figure]":
+    """Accuracy and log-likelihood against communications, one for each of the paper's figures."""
     return {
-        experiment.key: _draw(experiment, divisions, results)
-        for experiment in experiments
+        experiment.key: _draw(experiment, settings.divisions, results)
+        for experiment in settings.experiments
         if experiment.possible
     }
 

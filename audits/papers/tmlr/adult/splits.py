@@ -1,32 +1,13 @@
 """How Adult falls to clients, beside TMLR's Tables 2 and 3."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from audits.papers.study import Cost, Job, Result, Results, Row, Table
 from audits.papers.tmlr.adult.data import Division, Source, load
 from audits.papers.tmlr.adult.runs import Experiment
-
-
-class Published(NamedTuple):
-    """A row of Table 2 or 3: records of a small client, shares of the majority class."""
-
-    small_records: int
-    small_majority: float
-    large_majority: float
-
-
-PUBLISHED = {
-    (10, "balanced"): Published(2442, 0.76, 0.76),
-    (10, "unbalanced 1"): Published(610, 0.99, 0.73),
-    (10, "unbalanced 2"): Published(732, 0.03, 0.89),
-    (200, "balanced"): Published(122, 0.75, 0.78),
-    (200, "unbalanced 1"): Published(30, 0.97, 0.6778),
-    (200, "unbalanced 2"): Published(36, 0.03, 0.8593),
-}
-"""TMLR Tables 2 (10 clients) and 3 (200), by clients and split. Published figures, never ours."""
+from audits.papers.tmlr.published import TABLES_2_AND_3
 
 
 def split_job(source: Source, division: Division, clients: int) -> Result:
@@ -59,7 +40,7 @@ def splits_table(
     for clients in _numbers(experiments):
         for division in divisions:
             ours = results[_key(clients, division)]
-            theirs = PUBLISHED.get((clients, division.name))
+            theirs = TABLES_2_AND_3.get((clients, division.name))
             cells = (
                 str(clients),
                 division.name,

@@ -1,16 +1,13 @@
 """TUM, sections 5–7: federated averaging for default prediction, and what its noise is worth."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from audits.papers.study import Job, Results, Study
+from audits.papers.study import Job, Study
+from audits.papers.tum.credit.drawing import figures
 from audits.papers.tum.credit.search import search_jobs
 from audits.papers.tum.credit.settings import CENTRAL, QUICK, Settings, methods
 from audits.papers.tum.credit.tables import tables
 from audits.papers.tum.credit.training import train, train_centrally
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
@@ -30,12 +27,6 @@ def jobs(settings: Settings, seeds: Sequence[int]) -> list[Job]:
     ]
 
 
-def _figures(settings: Settings, results: Results) -> dict[str, "Figure"]:
-    from audits.papers.tum.credit.drawing import draw
-
-    return draw(settings, results)
-
-
 STUDY = Study(
     name="tum-credit",
     summary="TUM sections 5–7 on synthetic credit data: federated averaging of 14 unlike clients, "
@@ -45,5 +36,5 @@ STUDY = Study(
     seeds=5,
     jobs=jobs,
     tables=tables,
-    figures=_figures,
+    figures=figures,
 )

@@ -1,4 +1,4 @@
-"""What federated averaging with noise costs: exactly, and by the theorems that TUM used."""
+"""What federated averaging with noise costs, and the noise that a target needs."""
 
 import functools
 import math
@@ -6,7 +6,7 @@ import math
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import Bounds, calibrate_noise, classical, gaussian
+from accountants import Bounds, calibrate_noise
 from audits.papers.study import Cost
 from audits.papers.tum.credit.training import TEST_SHARE, Noise
 from mechanisms import AGGREGATE, Layout, Scope, epsilon_bounds
@@ -69,34 +69,3 @@ def calibrated(
     shares = sizes / sizes.sum()
     factor = math.sqrt(CLIENTS) * shares.max() / float(np.linalg.norm(shares))
     return Noise(clip_norm=clip_norm, noise_multiplier=multiplier * factor, aggregator="sizes")
-
-
-def single_epsilon(mu: float, delta: float) -> float:
-    """TUM's Theorem 1 solved for ε, whether or not the theorem applies (it needs ε < 1)."""
-    return math.sqrt(2.0 * math.log(1.25 / delta)) * mu
-
-
-def composed_by_tum(mu: float, rounds: int, delta: float) -> tuple[float, float]:
-    """The least ε of Theorems 1 and 2 at a total δ, and the ε of one round in it.
-
-    Not proved where the latter is 1 or more.
-    """
-    return _best(mu, rounds, delta, exact=False)
-
-
-def composed_exact_rounds(mu: float, rounds: int, delta: float) -> float:
-    """The least ε of Theorem 2 on rounds with their exact ε: a proved upper bound."""
-    return _best(mu, rounds, delta, exact=True)[0]
-
-
-@functools.cache
-def _best(mu: float, rounds: int, delta: float, *, exact: bool) -> tuple[float, float]:
-    """The best division of δ into rounds·δ₁ + δ′, on a grid."""
-    best = (math.inf, math.inf)
-    for slack in (delta * np.geomspace(1e-4, 0.999, 120)).tolist():
-        each = (delta - slack) / rounds
-        single = gaussian.epsilon(mu, each) if exact else single_epsilon(mu, each)
-        if single < 300.0:
-            total = classical.advanced_composition(single, each, rounds, slack)[0]
-            best = min(best, (total, single))
-    return best

@@ -6,17 +6,13 @@ import numpy as np
 
 from accountants import gaussian
 from audits.papers.study import Results
-from audits.papers.tum.credit.costs import composed_by_tum, composed_exact_rounds
+from audits.papers.tum import published
 from audits.papers.tum.credit.grids import WAYS
 from audits.papers.tum.credit.settings import (
     CENTRAL,
-    TUM_CLIP,
-    TUM_DELTA,
-    TUM_ITERATIONS,
-    TUM_NETWORK_ITERATIONS,
-    TUM_STD,
     Settings,
 )
+from audits.papers.tum.theorems import composed_by_tum, composed_exact_rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a")
 
 
-def draw(settings: Settings, results: Results) -> dict[str, "Figure"]:
+def figures(settings: Settings, results: Results) -> dict[str, "Figure"]:
     """Figures 10 and 12, and AUC against ε, by file stem."""
     return {
         "fig10": _training(settings, results),
@@ -48,7 +44,7 @@ def _training(settings: Settings, results: Results) -> "Figure":
         )
         panel.plot(result["rounds"], result["auc"], color=colour, label=f"C = {norm:g}")
     panel.set(xlabel="rounds", ylabel="AUC: mean, min and max of the seeds")
-    panel.set_title(f"TUM Fig. 10 on synthetic data: Adam, noise {TUM_STD:g}", fontsize=11)
+    panel.set_title(f"TUM Fig. 10 on synthetic data: Adam, noise {published.SIGMA:g}", fontsize=11)
     panel.grid(alpha=0.3)
     panel.legend(loc="lower right", fontsize=9)
     return figure
@@ -61,16 +57,19 @@ def _composition() -> "Figure":
     figure = Figure(figsize=(6.6, 3.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for panel, letter, iterations in zip(
-        panels, ("(a)", "(b), network"), (TUM_ITERATIONS, TUM_NETWORK_ITERATIONS), strict=True
+        panels,
+        ("(a)", "(b), network"),
+        (published.ITERATIONS, published.NETWORK_ITERATIONS),
+        strict=True,
     ):
         for colour, rounds in zip(_COLOURS, (iterations[0], iterations[-1]), strict=False):
             _pairs(panel, rounds, colour)
         panel.set(xscale="log", yscale="log", xlabel="δ")
         panel.set_title(f"Fig. 12{letter}: k = {iterations[0]} and {iterations[-1]}", fontsize=10)
-        panel.axvline(TUM_DELTA, color="0.5", lw=0.8)
+        panel.axvline(published.TOTAL_DELTA, color="0.5", lw=0.8)
         panel.annotate(
             "TUM's δ ",
-            (TUM_DELTA, 0.97),
+            (published.TOTAL_DELTA, 0.97),
             xycoords=panel.get_xaxis_transform(),
             ha="right",
             va="top",
@@ -78,7 +77,9 @@ def _composition() -> "Figure":
         )
         panel.minorticks_off()
     panels[0].set_ylabel("ε")
-    figure.suptitle(f"TUM's noise: σ = {TUM_STD:g}, C = {TUM_CLIP:g}, k iterations", fontsize=11)
+    figure.suptitle(
+        f"TUM's noise: σ = {published.SIGMA:g}, C = {published.CLIP:g}, k iterations", fontsize=11
+    )
     handles, labels = panels[0].get_legend_handles_labels()
     least = len(handles) // 2
     figure.legend(
@@ -93,7 +94,7 @@ def _composition() -> "Figure":
 
 def _pairs(panel: "Axes", rounds: int, colour: str) -> None:
     """The four curves of (ε, δ) after so many rounds."""
-    mu, deltas = TUM_CLIP / TUM_STD, np.geomspace(1e-6, 0.5, 13).tolist()
+    mu, deltas = published.MU, np.geomspace(1e-6, 0.5, 13).tolist()
     root = rounds**0.5
     for style, label, values in (
         ("--", "Theorems 1, 2", [composed_by_tum(mu, rounds, d)[0] for d in deltas]),

@@ -3,6 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 
+from audits.papers.tum import published
 from audits.papers.tum.credit.costs import calibrated
 from audits.papers.tum.credit.grids import (
     GRIDS,
@@ -13,14 +14,6 @@ from audits.papers.tum.credit.grids import (
     Grid,
 )
 from audits.papers.tum.credit.training import Method, Noise
-
-# TUM 7.3: standard deviation of the noise, and the radius of Figure 12.
-TUM_STD, TUM_CLIP = 0.5, 0.2
-# Figure 12(a): iterations of logistic regression until three AUC values are reached.
-TUM_ITERATIONS = (112, 187, 512)
-# Figure 12(b): of the neural network.
-TUM_NETWORK_ITERATIONS = (132, 314, 989)
-TUM_DELTA = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +104,7 @@ def methods(settings: Settings) -> dict[str, tuple[Method, int]]:
 def tum_method(candidate: Candidate) -> Method:
     """Adam with noise of TUM's standard deviation."""
     norm = candidate.clip_norm
-    noise = Noise(clip_norm=norm, noise_multiplier=TUM_STD / norm)
+    noise = Noise(clip_norm=norm, noise_multiplier=published.SIGMA / norm)
     return Method(optimiser="Adam", learning_rate=candidate.learning_rate, noise=noise)
 
 

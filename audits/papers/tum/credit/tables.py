@@ -5,31 +5,25 @@ import numpy as np
 from accountants import gaussian
 from accountants.rounding import interval, up
 from audits.papers.study import Cost, Result, Results, Row, Table
+from audits.papers.tum import published
 from audits.papers.tum.credit.costs import (
     CLIENT,
     CLIENT_IN_SUM,
     RECORD,
     RECORD_IN_SUM,
     bounds,
-    composed_by_tum,
-    composed_exact_rounds,
     cost,
-    single_epsilon,
 )
 from audits.papers.tum.credit.grids import WAYS
 from audits.papers.tum.credit.search import search_table
 from audits.papers.tum.credit.settings import (
     CENTRAL,
-    TUM_CLIP,
-    TUM_DELTA,
-    TUM_ITERATIONS,
-    TUM_NETWORK_ITERATIONS,
-    TUM_STD,
     Settings,
     methods,
     private_method,
 )
 from audits.papers.tum.credit.training import Noise
+from audits.papers.tum.theorems import composed_by_tum, composed_exact_rounds, single_epsilon
 from mechanisms import Scope
 
 _MEASURES = ("AUC, mean (min–max)", "log-loss", "balanced accuracy", "accuracy")
@@ -81,7 +75,7 @@ def _tum_noise(settings: Settings, results: Results) -> Table:
         price = cost(method.noise, settings.records, rounds, RECORD, settings.delta)
         rows.append(Row(cells=cells, cost=price))
     return Table(
-        title=f"TUM Fig. 10: Adam with noise of standard deviation {TUM_STD:g} on updates "
+        title=f"TUM Fig. 10: Adam with noise of standard deviation {published.SIGMA:g} on updates "
         "projected to C",
         columns=("C", "rounds", *_MEASURES, "published"),
         rows=tuple(rows),
@@ -92,37 +86,37 @@ def _tum_noise(settings: Settings, results: Results) -> Table:
 
 
 def _published(norm: float) -> str:
-    return "“relatively good”" if norm >= TUM_CLIP else "“not useful”"
+    return "“relatively good”" if norm >= published.CLIP else "“not useful”"
 
 
 def _figure_12(settings: Settings, results: Results) -> Table:
-    noise = Noise(clip_norm=TUM_CLIP, noise_multiplier=TUM_STD / TUM_CLIP)
-    mu = TUM_CLIP / TUM_STD
+    noise = Noise(clip_norm=published.CLIP, noise_multiplier=published.SIGMA / published.CLIP)
+    mu = published.MU
     rows = []
-    published = [
-        *((rounds, "published, Fig. 12(a)") for rounds in TUM_ITERATIONS),
-        *((rounds, "published, Fig. 12(b), network") for rounds in TUM_NETWORK_ITERATIONS),
+    printed = [
+        *((rounds, "published, Fig. 12(a)") for rounds in published.ITERATIONS),
+        *((rounds, "published, Fig. 12(b), network") for rounds in published.NETWORK_ITERATIONS),
     ]
-    for rounds, source in (*published, *_ours(settings, results)):
-        by_tum, single = composed_by_tum(mu, rounds, TUM_DELTA)
+    for rounds, source in (*printed, *_ours(settings, results)):
+        by_tum, single = composed_by_tum(mu, rounds, published.TOTAL_DELTA)
         cells = (
             f"{rounds} ({source})",
             f"{by_tum:.0f} (one round {single:.2f})",
-            up(composed_exact_rounds(mu, rounds, TUM_DELTA), decimals=0),
-            f"{gaussian.epsilon(mu * rounds**0.5, TUM_DELTA):.1f}",
-            f"{gaussian.epsilon(2.0 * mu * rounds**0.5, TUM_DELTA):.1f}",
+            up(composed_exact_rounds(mu, rounds, published.TOTAL_DELTA), decimals=0),
+            f"{gaussian.epsilon(mu * rounds**0.5, published.TOTAL_DELTA):.1f}",
+            f"{gaussian.epsilon(2.0 * mu * rounds**0.5, published.TOTAL_DELTA):.1f}",
         )
         price = cost(noise, settings.records, rounds, RECORD, settings.delta)
         rows.append(Row(cells=cells, cost=price))
     return Table(
-        title=f"TUM Fig. 12: ε for σ = {TUM_STD:g}, C = {TUM_CLIP:g} and the iterations until "
-        "an AUC is reached",
+        title=f"TUM Fig. 12: ε for σ = {published.SIGMA:g}, C = {published.CLIP:g} and the "
+        "iterations until an AUC is reached",
         columns=(
             "iterations",
-            f"TUM's Theorems 1 and 2 for sensitivity C, δ = {TUM_DELTA:g} (not proved)",
-            f"Theorem 2 on exact rounds for C, δ = {TUM_DELTA:g} (upper bound)",
-            f"exact for C, δ = {TUM_DELTA:g}",
-            f"exact for 2C, δ = {TUM_DELTA:g}",
+            f"TUM's Theorems 1 and 2 for sensitivity C, δ = {published.TOTAL_DELTA:g} (not proved)",
+            f"Theorem 2 on exact rounds for C, δ = {published.TOTAL_DELTA:g} (upper bound)",
+            f"exact for C, δ = {published.TOTAL_DELTA:g}",
+            f"exact for 2C, δ = {published.TOTAL_DELTA:g}",
         ),
         rows=tuple(rows),
         note="TUM prints iterations, and ε only as curves; (b) is of its neural network, which is "
@@ -138,7 +132,7 @@ def _figure_12(settings: Settings, results: Results) -> Table:
 def _ours(settings: Settings, results: Results) -> list[tuple[int, str]]:
     found = []
     for target in settings.auc_targets:
-        reached = results[f"tum/C={TUM_CLIP:g}"]["reached"][f"{target:g}"]
+        reached = results[f"tum/C={published.CLIP:g}"]["reached"][f"{target:g}"]
         rounds = [number for number in reached if number is not None]
         if rounds:
             label = f"ours, AUC ≥ {target:g} in {len(rounds)} of {len(reached)} seeds"

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from audits.papers.study import Job, Result, Study
-from audits.papers.workshop.table5.adult import shares_of_positives
+from audits.papers.workshop.adult import shares_of_positives
+from audits.papers.workshop.published import TABLE_1
 from audits.papers.workshop.table5.budget import Accountant, Batches, budget_job, cost_job
 from audits.papers.workshop.table5.drawing import figures
-from audits.papers.workshop.table5.settings import FULL, QUICK, TABLE_1, WorkshopSettings
+from audits.papers.workshop.table5.settings import FULL, QUICK, WorkshopSettings
 from audits.papers.workshop.table5.tables import tables
 from audits.papers.workshop.table5.training import (
     GLOBAL_VARIANTS,

@@ -13,9 +13,11 @@ import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
 from accountants import FourierAccountant, IntervalAccountant, MomentsAccountant, RenyiAccountant
+from audits.papers.costs import largest
 from audits.papers.study import Cost, Result
-from audits.papers.workshop.table5.adult import shares_of_positives
-from audits.papers.workshop.table5.settings import TABLE_1, WorkshopSettings
+from audits.papers.workshop.adult import shares_of_positives
+from audits.papers.workshop.published import TABLE_1
+from audits.papers.workshop.table5.settings import WorkshopSettings
 from mechanisms import DPOptimisation, FixedSize, Layout, Poisson, Sampling, Scope
 from pvi import Adagrad
 
@@ -53,13 +55,7 @@ def steps_within(
         spent = _CLASSES[accountant]().compose(step, steps).get_epsilon(delta)
         return float(spent) <= target
 
-    low, high = 0, 1
-    while fits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return largest(fits)
 
 
 def updates_within(

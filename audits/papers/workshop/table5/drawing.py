@@ -6,8 +6,9 @@ import numpy as np
 
 from accountants.arrays import FloatArray
 from audits.papers.study import Results
+from audits.papers.workshop.published import TABLE_5, published_row
 from audits.papers.workshop.table5.budget import ACCOUNTANTS
-from audits.papers.workshop.table5.settings import PUBLISHED, WorkshopSettings, published_row
+from audits.papers.workshop.table5.settings import WorkshopSettings
 from audits.papers.workshop.table5.summary import runs_of, worst_cost
 from audits.papers.workshop.table5.training import GLOBAL_VARIANTS
 
@@ -92,7 +93,7 @@ def _utility(
     plain = np.mean([run[measure] for run in runs_of(results, letter, "PVI")])
     panel.axhline(plain, color="#1b7837", lw=1.2, label="PVI, no noise")
     published = [
-        getattr(PUBLISHED[published_row("DP-PVI", target), letter], measure)
+        getattr(TABLE_5[published_row("DP-PVI", target), letter], measure)
         for target in settings.targets
     ]
     panel.plot(
@@ -206,7 +207,7 @@ def _dots(
         label="ours, one dot per seed",
     )
     panel.plot(
-        PUBLISHED[published, letter].accuracy,
+        TABLE_5[published, letter].accuracy,
         height,
         "D",
         color="black",

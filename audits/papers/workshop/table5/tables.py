@@ -4,13 +4,9 @@ import math
 from collections.abc import Sequence
 
 from audits.papers.study import NOISY_GRADIENTS, Cost, Results, Row, Table
+from audits.papers.workshop.published import TABLE_1, TABLE_5, published_row
 from audits.papers.workshop.table5.budget import ACCOUNTANTS, QUESTIONS
-from audits.papers.workshop.table5.settings import (
-    PUBLISHED,
-    TABLE_1,
-    WorkshopSettings,
-    published_row,
-)
+from audits.papers.workshop.table5.settings import WorkshopSettings
 from audits.papers.workshop.table5.summary import (
     KINDS,
     Summary,
@@ -98,7 +94,7 @@ def _far(rows: Sequence[Row]) -> str:
 
 def _compared(results: Results, letter: str, method: str, published: str, cost: Cost) -> Row:
     """A method's row; `published` names the paper's."""
-    ours, theirs = summarise(results, letter, method), PUBLISHED[published, letter]
+    ours, theirs = summarise(results, letter, method), TABLE_5[published, letter]
     return Row(
         cells=(
             letter,

@@ -8,7 +8,8 @@ import numpy as np
 
 import pvi
 from audits.papers.study import Result
-from audits.papers.workshop.table5.adult import AdultClients, divided_adult
+from audits.papers.workshop.adult import AdultClients, divided_adult
+from audits.papers.workshop.published import TABLE_1
 from audits.papers.workshop.table5.budget import (
     Accountant,
     Batches,
@@ -16,7 +17,7 @@ from audits.papers.workshop.table5.budget import (
     sampling,
     updates_within,
 )
-from audits.papers.workshop.table5.settings import TABLE_1, WorkshopSettings
+from audits.papers.workshop.table5.settings import WorkshopSettings
 from mechanisms import Setting
 
 GlobalVariant = Literal[

@@ -6,6 +6,7 @@ are not those of another test set, whose standard error is 0.36 points at 85% of
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pvi
+from audits.papers.workshop.published import ADULT_RECORDS, TRAINING
 from pvi.data import Dataset, Split, load_adult, split
 
 Source = Literal["adult", "synthetic"]
@@ -35,9 +37,9 @@ class AdultSetting:
     """
 
     source: Source = "adult"
-    records: int = 48_842
+    records: int = ADULT_RECORDS
     columns: int = 108
-    training: int = 39_074
+    training: int = TRAINING
     clients: int = 10
     division_seed: int = 0
 
@@ -65,6 +67,30 @@ class AdultClients:
     test_features: NDArray[np.float64]
     test_labels: NDArray[np.int64]
 
+    @classmethod
+    def of(
+        cls,
+        data: Dataset,
+        clients: Sequence[NDArray[np.intp]],
+        test: NDArray[np.intp],
+        *,
+        prior_variance: float,
+    ) -> "AdultClients":
+        """From the rows of `data` that each client holds, and those of the test set."""
+        labels = data.labels.astype(np.int64)
+        model = pvi.LogisticRegression(dimension=data.features.shape[-1], nodes=16)
+        return cls(
+            shards=tuple(
+                pvi.Shard.from_classes(data.features[rows], labels[rows]) for rows in clients
+            ),
+            model=model,
+            prior=pvi.MeanFieldGaussian.from_mean_variance(
+                np.zeros(model.dimension), np.full(model.dimension, prior_variance)
+            ),
+            test_features=data.features[test],
+            test_labels=labels[test],
+        )
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many records each client holds."""
@@ -87,20 +113,9 @@ def divided_adult(
     """Loads the records and divides them between clients (Workshop Appendix C), once a process."""
     data = _records(setting)
     train, test = _published_holdout(setting)
-    features, labels = data.features[train], data.labels[train].astype(np.int64)
-    parts = _divide(labels, setting, rho, kappa)
-    model = pvi.LogisticRegression(dimension=features.shape[-1], nodes=16)
-    return AdultClients(
-        shards=tuple(
-            pvi.Shard.from_classes(features[rows], labels[rows]) for rows in parts.clients
-        ),
-        model=model,
-        prior=pvi.MeanFieldGaussian.from_mean_variance(
-            np.zeros(model.dimension), np.full(model.dimension, prior_variance)
-        ),
-        test_features=data.features[test],
-        test_labels=data.labels[test].astype(np.int64),
-    )
+    parts = _divide(data.labels[train].astype(np.int64), setting, rho, kappa)
+    clients = [train[rows] for rows in parts.clients]
+    return AdultClients.of(data, clients, test, prior_variance=prior_variance)
 
 
 def shares_of_positives(
