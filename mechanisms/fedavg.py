@@ -13,7 +13,7 @@ from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
 from mechanisms.private_run import Recorder
 from mechanisms.release import Contribution, ServerNoise, Transcript
-from pvi import Context, PointModel, Rule, Shard, federated_averaging
+from pvi import Context, FederatedAveraging, PointModel, Rule, Shard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -132,35 +132,32 @@ class FedAvgPerturbation:
             [shard.size for shard in data], model.dimension, regularised=regularisation > 0.0
         )
         clip, std = as_clipping(self.clip_norm), self.share_std(len(data))
-        average: list[FloatArray] = []
 
         def alter(change: FloatArray, context: Context) -> FloatArray:
             rows = clip(change).rows[..., None, :]
             sent = self.noise.noisy_sum(rows, std, context.rng)
-            source = sources[context.client]
-            recorder.message(sent, context.round, source)
-            average.append(source.weight * sent)
-            if context.client == len(data) - 1:
-                total = np.sum(average, axis=0)
-                average.clear()
-                recorder.close_group(total, context.round, ServerNoise())
+            recorder.message(sent, context.round, sources[context.client])
             return sent
 
-        result = federated_averaging(
+        def after_round(average: FloatArray, number: int) -> None:
+            recorder.close_group(average, number, ServerNoise())
+
+        training = FederatedAveraging(
             model,
             data,
             rule=rule,
-            rounds=rounds,
             local_steps=local_steps,
             rng=rng,
             start=start,
             regularisation=regularisation,
             persistent=persistent,
             alter=alter,
-            weights=self.weights,
+            after_round=after_round,
+            shares=self.weights,
         )
+        training.run(rounds)
         return AveragingRun(
-            weights=result.weights,
-            history=result.history,
+            weights=training.weights,
+            history=training.history,
             transcript=tuple(recorder.releases),
         )

@@ -7,14 +7,14 @@ torch; nothing imported here does.
 """
 
 from pvi.baselines import (
+    AfterAverage,
     AlterWeights,
-    AveragingResult,
     ClientSampling,
     DataSampling,
     Draw,
+    FederatedAveraging,
     RecordSampling,
     committee,
-    federated_averaging,
     global_vi,
 )
 from pvi.checkpoint import restore, save
@@ -41,22 +41,32 @@ from pvi.models import (
 from pvi.schedule import Asynchronous, Schedule, Sequential, Synchronous
 from pvi.server import AlterTotal, Server, ServerContext, reset_factors
 from pvi.shard import Shard
-from pvi.solvers.local import (
+from pvi.solvers import (
+    SGD,
+    Adagrad,
+    Adam,
     Aggregate,
+    Batch,
     Context,
     ExactSolver,
+    FixedSizeSampling,
+    FullBatch,
     GradientSolver,
+    LocalProblem,
     LocalResult,
     LocalSolver,
+    PoissonSampling,
+    Rule,
+    Sampler,
+    StackedSolver,
+    State,
     StepContext,
     scaled_sum,
 )
-from pvi.solvers.minibatch import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
-from pvi.solvers.rules import SGD, Adagrad, Adam, Rule, State
-from pvi.solvers.stacked import StackedSolver
-from pvi.strategies.strategy import (
+from pvi.strategies import (
     AlterPart,
     AveragedShards,
+    PartState,
     Strategy,
     VirtualShards,
     WholeShard,
@@ -68,6 +78,7 @@ __all__ = [
     "Acknowledgement",
     "Adagrad",
     "Adam",
+    "AfterAverage",
     "Aggregate",
     "AlterPart",
     "AlterTotal",
@@ -76,7 +87,6 @@ __all__ = [
     "Alteration",
     "Asynchronous",
     "AveragedShards",
-    "AveragingResult",
     "Batch",
     "Callback",
     "Client",
@@ -86,6 +96,7 @@ __all__ = [
     "Draw",
     "ExactModel",
     "ExactSolver",
+    "FederatedAveraging",
     "Federation",
     "FixedSizeSampling",
     "FullBatch",
@@ -93,11 +104,13 @@ __all__ = [
     "History",
     "ImproperGaussianError",
     "LinearRegression",
+    "LocalProblem",
     "LocalResult",
     "LocalSolver",
     "LogisticRegression",
     "MeanFieldGaussian",
     "Model",
+    "PartState",
     "PointModel",
     "PoissonSampling",
     "Progress",
@@ -127,7 +140,6 @@ __all__ = [
     "committee",
     "elbo",
     "elbo_gradient",
-    "federated_averaging",
     "global_vi",
     "kl_to_full",
     "local_energy",

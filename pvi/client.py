@@ -15,9 +15,8 @@ from pvi.messages import (
     Update,
     Withdrawal,
 )
-from pvi.solvers.local import Context
-from pvi.solvers.rules import State
-from pvi.strategies.strategy import Strategy
+from pvi.solvers.problem import Context
+from pvi.strategies.protocol import PartState, Strategy
 from pvi.validate import at_least, generator, positive
 
 
@@ -44,7 +43,7 @@ class Pending:
 
     update: Update
     factor: MeanFieldGaussian
-    state: State
+    state: tuple[PartState, ...]
 
 
 class Client:
@@ -73,7 +72,7 @@ class Client:
         self.damping = positive("damping", damping, upper=1.0)
         self.factor = MeanFieldGaussian.unit(strategy.model.dimension) if factor is None else factor
         self.alter = alter
-        self.state: State = {}
+        self.state = strategy.initial_state()
         self.sequence = 0
         self.pending: Pending | None = None
 
@@ -144,12 +143,25 @@ class Client:
         return Withdrawal(client=self.number, sequence=self._require_pending().update.sequence)
 
     def adopt(self, factor: MeanFieldGaussian) -> None:
-        """Replaces the factor, as when the server resets all of them (Thesis eq. 3.18)."""
+        """Replaces the factor."""
         if self.pending is not None:
             raise ProtocolError(
                 f"client {self.number} cannot adopt a factor while an update is unresolved"
             )
         self.factor = factor
+
+    @property
+    def factors(self) -> int:
+        """How many factors it keeps: one, or one for each of its virtual clients."""
+        return sum(part.factor is not None for part in self.state) or 1
+
+    def reset(self, share: MeanFieldGaussian) -> None:
+        """Sets each of the client's factors to `share`; its virtual clients' multiply to its own.
+
+        Solvers keep their states.
+        """
+        self.adopt(share**self.factors)
+        self.state = tuple(part.with_factor(share) for part in self.state)
 
     def _require_pending(self) -> Pending:
         if self.pending is None:

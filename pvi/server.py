@@ -157,11 +157,13 @@ class Server:
 
 
 def reset_factors(server: Server, clients: Sequence[Client]) -> None:
-    """Sets every client's factor to (posterior/prior)^(1/M) (Thesis eq. 3.18).
+    """Sets every factor to the same share of posterior/prior (Thesis eq. 3.18).
 
-    The posterior stays; whatever the server had added becomes part of the factors.
+    There is one factor for each client, or for each of its virtual clients. The posterior stays;
+    whatever the server had added becomes part of the factors.
     """
-    share = (server.posterior / server.prior) ** (1.0 / len(clients))
+    factors = sum(client.factors for client in clients)
+    share = (server.posterior / server.prior) ** (1.0 / factors)
     for client in clients:
-        client.adopt(share)
+        client.reset(share)
     server.offset = MeanFieldGaussian.unit(server.prior.dimension)

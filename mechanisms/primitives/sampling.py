@@ -17,7 +17,7 @@ class Sampling(Protocol):
     """A scheme: how batches are drawn, and what the `steps` steps of one message release."""
 
     def sampler(self) -> Sampler:
-        """A fresh sampler for the steps of one message (it may keep a position in an epoch)."""
+        """What draws the batches; the steps of every message begin afresh."""
         ...
 
     def scale(self) -> float:
@@ -163,12 +163,16 @@ class Shuffled:
 
 
 @dataclass(slots=True)
-class _EpochSampler:
+class _EpochSampler(Sampler):
     """Serves one message; the order is drawn when an epoch begins."""
 
     batch_size: int
     _order: np.ndarray | None = field(default=None, init=False)
     _position: int = field(default=0, init=False)
+
+    def begin(self) -> Sampler:
+        """A sampler at the beginning of an epoch."""
+        return _EpochSampler(self.batch_size)
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
         """Gives the next batch of the epoch, in an order of its own for each repetition."""

@@ -1,17 +1,17 @@
 """What PVI is compared with: global VI, the Bayesian committee machine, federated averaging."""
 
 from pvi.baselines.committee import committee
-from pvi.baselines.federated_averaging import AlterWeights, AveragingResult, federated_averaging
+from pvi.baselines.federated_averaging import AfterAverage, AlterWeights, FederatedAveraging
 from pvi.baselines.global_vi import ClientSampling, DataSampling, Draw, RecordSampling, global_vi
 
 __all__ = [
+    "AfterAverage",
     "AlterWeights",
-    "AveragingResult",
     "ClientSampling",
     "DataSampling",
     "Draw",
+    "FederatedAveraging",
     "RecordSampling",
     "committee",
-    "federated_averaging",
     "global_vi",
 ]

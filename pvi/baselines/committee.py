@@ -8,7 +8,7 @@ import numpy as np
 from pvi.gaussian import MeanFieldGaussian
 from pvi.models.protocol import Model
 from pvi.shard import Shard
-from pvi.solvers.local import Context, LocalSolver
+from pvi.solvers.problem import Context, LocalProblem, LocalSolver
 from pvi.validate import generator
 
 
@@ -43,14 +43,14 @@ def committee(
     local_prior = prior if variant == "same" else prior ** (1.0 / members)
     product = prior ** (1 - members) if variant == "same" else prior**0
     for number, shard in enumerate(shards):
-        result = solver.solve(
-            model,
-            shard,
+        problem = LocalProblem(
+            model=model,
+            shard=shard,
             cavity=local_prior,
             start=local_prior,
             state={},
             temperature=1.0,
             context=Context(client=number, round=1, rng=generator(rng)),
         )
-        product = product * result.q
+        product = product * solver.solve(problem).q
     return product.require_proper(round=1)

@@ -1,43 +1,23 @@
 """Federated averaging of point estimates, with gradient descent or Adam (TUM 5.2.3)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from pvi.models.protocol import PointModel
 from pvi.shard import Shard
-from pvi.solvers.local import Context
+from pvi.solvers.problem import Context
 from pvi.solvers.rules import Rule, State
 from pvi.validate import FloatArray, at_least, finite_array, generator
 
 AlterWeights: TypeAlias = Callable[[FloatArray, Context], FloatArray]
 """Alters a client's change of weights (..., d) before it is sent."""
+AfterAverage: TypeAlias = Callable[[FloatArray, int], None]
+"""Is told the average change of a round, as the server applies it, and the round's number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AveragingResult:
-    """Weights after the last round, (..., d), and after each round, (rounds, ..., d)."""
-
-    weights: FloatArray
-    history: FloatArray
-
-
-def federated_averaging(
-    model: PointModel,
-    shards: Sequence[Shard],
-    *,
-    rule: Rule,
-    rounds: int,
-    local_steps: int,
-    rng: np.random.Generator,
-    start: FloatArray | None = None,
-    regularisation: float = 0.0,
-    persistent: bool = False,
-    alter: AlterWeights | None = None,
-    weights: Sequence[float] | None = None,
-) -> AveragingResult:
+class FederatedAveraging:
     """Averages locally trained weights by n_k/n, round after round.
 
     Each client descends (1/n_k) Σ −log p(t | x, w) + ½ regularisation/n · ‖w‖² with full batches,
@@ -46,58 +26,104 @@ def federated_averaging(
     `persistent=True`.
 
     Args:
-        model: a likelihood with per-record scores.
-        shards: the clients' data.
-        rule: SGD for gradient descent, or Adam.
-        rounds: rounds of communication.
-        local_steps: E, local steps per round.
-        rng: for the `alter` hook; the training itself is deterministic.
-        start: initial weights; zeros if not given.
-        regularisation: strength of the squared penalty.
-        persistent: whether a client's rule keeps its state between rounds.
-        alter: alters each client's change of weights before it is sent.
-        weights: the shares of the clients in the average, positive; n_k/n if not given.
+      model: A likelihood with per-record scores.
+      shards: The clients' data.
+      rule: SGD for gradient descent, or Adam.
+      local_steps: E, local steps per round.
+      rng: For the `alter` hook; the training itself is deterministic.
+      start: Initial weights; zeros if not given. Batch axes are repetitions.
+      regularisation: Strength of the squared penalty.
+      persistent: Whether a client's rule keeps its state between rounds.
+      alter: Alters each client's change of weights before it is sent.
+      after_round: Called when a round's average has been formed.
+      shares: The clients' shares in the average, positive; n_k/n if not given.
+
+    Attributes:
+      weights: The current weights, (..., d).
+      round: The number of rounds made.
 
     Example:
-        >>> from pvi import SGD, LinearRegression
-        >>> shards = [Shard(inputs=[[1.0]], targets=[y]) for y in (1.0, 2.0, 3.0)]
-        >>> result = federated_averaging(
-        ...     LinearRegression(dimension=1, noise_std=1.0), shards,
-        ...     rule=SGD(learning_rate=0.5), rounds=60, local_steps=1,
-        ...     rng=np.random.default_rng(0),
-        ... )
-        >>> result.weights.round(6)
-        array([2.])
+      >>> from pvi import SGD, LinearRegression
+      >>> training = FederatedAveraging(
+      ...     LinearRegression(dimension=1, noise_std=1.0),
+      ...     [Shard(inputs=[[1.0]], targets=[y]) for y in (1.0, 2.0, 3.0)],
+      ...     rule=SGD(learning_rate=0.5), local_steps=1, rng=np.random.default_rng(0),
+      ... )
+      >>> training.run(60).round(6)
+      array([2.])
+      >>> training.history.shape
+      (60, 1)
     """
-    at_least("rounds", rounds, 1)
-    at_least("local_steps", local_steps, 1)
-    if not shards:
-        raise ValueError("shards is empty; at least one is needed")
-    if not 0.0 <= regularisation < np.inf:
-        raise ValueError(f"regularisation is {regularisation!r}; it must be at least 0")
-    sizes = np.array([shard.size for shard in shards], dtype=np.float64)
-    shares = sizes / sizes.sum() if weights is None else finite_array("weights", weights)
-    if shares.shape != sizes.shape or not (shares > 0).all():
-        raise ValueError(f"weights are {weights}; there must be {len(shards)}, all above 0")
-    current = np.zeros(model.dimension) if start is None else finite_array("start", start)
-    states: list[State] = [{} for _ in shards]
-    history = []
-    for number in range(1, rounds + 1):
-        average = np.zeros(())
-        for k, shard in enumerate(shards):
-            state = states[k] if persistent else {}
-            local = current
-            for _ in range(local_steps):
-                gradient = model.scores(local, shard).mean(axis=-2)
-                gradient = gradient - regularisation / sizes.sum() * local
-                step, state = rule.step(gradient, state)
-                local = local + step
-            states[k] = state
-            change = local - current
-            if alter is not None:
-                context = Context(client=k, round=number, rng=generator(rng))
-                change = alter(change, context)
-            average = average + shares[k] * change
-        current = current + average
-        history.append(current)
-    return AveragingResult(weights=current, history=np.stack(history))
+
+    def __init__(
+        self,
+        model: PointModel,
+        shards: Sequence[Shard],
+        *,
+        rule: Rule,
+        local_steps: int,
+        rng: np.random.Generator,
+        start: FloatArray | None = None,
+        regularisation: float = 0.0,
+        persistent: bool = False,
+        alter: AlterWeights | None = None,
+        after_round: AfterAverage | None = None,
+        shares: Sequence[float] | None = None,
+    ) -> None:
+        if not shards:
+            raise ValueError("`shards` must hold at least one shard, got none.")
+        if not 0.0 <= regularisation < np.inf:
+            raise ValueError(
+                f"`regularisation` must be finite and at least 0, got {regularisation!r}."
+            )
+        sizes = np.array([shard.size for shard in shards], dtype=np.float64)
+        self._shares = sizes / sizes.sum() if shares is None else finite_array("shares", shares)
+        if self._shares.shape != sizes.shape or not (self._shares > 0).all():
+            raise ValueError(f"`shares` must be {len(shards)} numbers above 0, got {shares!r}.")
+        self._model = model
+        self._shards = tuple(shards)
+        self._rule = rule
+        self._local_steps = at_least("local_steps", local_steps, 1)
+        self._rng = generator(rng)
+        self._penalty = regularisation / sizes.sum()
+        self._persistent = persistent
+        self._alter = alter
+        self._after_round = after_round
+        self._states: list[State] = [{} for _ in shards]
+        self._history: list[FloatArray] = []
+        self.weights = np.zeros(model.dimension) if start is None else finite_array("start", start)
+        self.round = 0
+
+    @property
+    def history(self) -> FloatArray:
+        """The weights after each round, (rounds, ..., d)."""
+        if not self._history:
+            return np.zeros((0, *self.weights.shape))
+        return np.stack(self._history)
+
+    def run(self, rounds: int) -> FloatArray:
+        """Makes `rounds` more rounds; gives the weights after the last."""
+        for _ in range(at_least("rounds", rounds, 1)):
+            self.round += 1
+            average = np.zeros(())
+            for client, share in enumerate(self._shares):
+                average = average + share * self._change(client)
+            if self._after_round is not None:
+                self._after_round(average, self.round)
+            self.weights = self.weights + average
+            self._history.append(self.weights)
+        return self.weights
+
+    def _change(self, client: int) -> FloatArray:
+        """What the client sends: how its local steps move the weights, altered."""
+        state = self._states[client] if self._persistent else {}
+        local = self.weights
+        for _ in range(self._local_steps):
+            gradient = self._model.scores(local, self._shards[client]).mean(axis=-2)
+            step, state = self._rule.step(gradient - self._penalty * local, state)
+            local = local + step
+        self._states[client] = state
+        change = local - self.weights
+        if self._alter is None:
+            return change
+        return self._alter(change, Context(client=client, round=self.round, rng=self._rng))

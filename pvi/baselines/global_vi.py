@@ -18,8 +18,9 @@ import numpy as np
 from pvi.gaussian import MeanFieldGaussian
 from pvi.models.protocol import Model
 from pvi.shard import Shard
-from pvi.solvers.local import Context, prior_gradient, to_gaussian
+from pvi.solvers.gradient import prior_gradient, to_gaussian
 from pvi.solvers.minibatch import FixedSizeSampling
+from pvi.solvers.problem import Context
 from pvi.solvers.rules import Rule, State
 from pvi.validate import at_least, finite_array, generator
 

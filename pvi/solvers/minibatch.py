@@ -23,7 +23,13 @@ class Batch(NamedTuple):
 
 
 class Sampler(Protocol):
-    """Chooses the records of a local step."""
+    """Chooses the records of a local step. Inherit from it if every step is drawn alike."""
+
+    __slots__ = ()
+
+    def begin(self) -> "Sampler":
+        """Gives the sampler of one local optimisation; itself if steps do not depend on others."""
+        return self
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
         """Draws from `size` records, independently for each of the repetitions `batch_shape`."""
@@ -31,7 +37,7 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullBatch:
+class FullBatch(Sampler):
     """Every record in every step."""
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
@@ -40,7 +46,7 @@ class FullBatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixedSizeSampling:
+class FixedSizeSampling(Sampler):
     """`batch_size` records without replacement, anew in each step.
 
     Attributes:
@@ -62,7 +68,7 @@ class FixedSizeSampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoissonSampling:
+class PoissonSampling(Sampler):
     """Each record on its own with probability `sampling_rate`, anew in each step.
 
     The step is scaled by the expected size, never by the realised one.

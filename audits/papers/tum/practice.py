@@ -10,7 +10,7 @@ from audits.papers.ledger import Finding, claim, decide, decide_against, decide_
 from audits.papers.numbers import certified, computed, stated
 from audits.papers.tum.accounting import CLIP, MU, SIGMA
 from mechanisms import FedAvgPerturbation, Scope, project
-from pvi import SGD, LogisticRegression, Shard, federated_averaging
+from pvi import SGD, FederatedAveraging, LogisticRegression, Shard
 
 
 @claim(
@@ -108,14 +108,14 @@ def averaging() -> Finding:
     inputs = [rng.normal(size=(n, 3)) for n in sizes]
     targets = [np.where(rng.random(n) < 0.5, 1.0, -1.0) for n in sizes]
     shards = [Shard(inputs=x, targets=t) for x, t in zip(inputs, targets, strict=True)]
-    ours = federated_averaging(
+    training = FederatedAveraging(
         LogisticRegression(dimension=3),
         shards,
         rule=SGD(learning_rate=rate),
-        rounds=10,
         local_steps=1,
         rng=rng,
-    ).weights
+    )
+    ours = training.run(10)
     x, t = np.concatenate(inputs), np.concatenate(targets)
     weights = np.zeros(3)
     for _ in range(10):

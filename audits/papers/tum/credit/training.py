@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from accountants.arrays import FloatArray
 from audits.papers.study import Result
 from mechanisms import FedAvgPerturbation
-from pvi import SGD, Adam, LogisticRegression, Rule, Shard, State, federated_averaging
+from pvi import SGD, Adam, FederatedAveraging, LogisticRegression, Rule, Shard, State
 from pvi.data import Dataset, credit_data, holdout
 
 Optimiser: TypeAlias = Literal["GD", "Adam"]
@@ -199,16 +199,16 @@ def _weights(
     for number in range(1, rounds + 1):
         local = SGD(learning_rate=1.0) if at_server else method.rule(number)
         if mechanism is None:
-            moved = federated_averaging(
+            training = FederatedAveraging(
                 model,
                 shards,
                 rule=local,
-                rounds=1,
                 local_steps=method.local_steps,
                 rng=rng,
                 start=weights,
                 regularisation=REGULARISATION,
-            ).weights
+            )
+            moved = training.run(1)
         else:
             moved = mechanism.run(
                 model=model,
