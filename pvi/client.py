@@ -24,9 +24,9 @@ class Alteration(NamedTuple):
     """What is sent, and what the client's own factor will remember of it.
 
     Attributes:
-        sent: the change that goes to the server.
-        kept: the change of the client's factor upon commit; None means the same. Where it differs
-            from `sent`, the posterior is not the prior times the factors: the caller's choice.
+      sent: The change that goes to the server.
+      kept: The change of the client's factor upon commit; None means the same. Where it differs
+        from `sent`, the posterior is not the prior times the factors: the caller's choice.
     """
 
     sent: MeanFieldGaussian
@@ -50,12 +50,12 @@ class Client:
     """Proposes updates of its factor, and commits one only when the server has acknowledged it.
 
     Args:
-        number: the client's number, from 0.
-        strategy: what it does with its data.
-        damping: the exponent ρ in (0, 1] of every change. The client damps and the server applies
-            what it is sent, so the two cannot disagree.
-        factor: the initial factor; 1 if not given.
-        alter: alters the damped change before it is sent.
+      number: The client's number, from 0.
+      strategy: What it does with its data.
+      damping: The exponent ρ in (0, 1] of every change. The client damps and the server applies
+        what it is sent, so the two cannot disagree.
+      factor: The initial factor; 1 if not given.
+      alter: Alters the damped change before it is sent.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class Client:
         A snapshot also tells the fate of an unresolved update, as an acknowledgement would.
 
         Raises:
-            ProtocolError: if an earlier update is still unresolved (`retry` or `withdraw` it), or
-                the server knows updates of this client that the client does not.
-            StaleSnapshotError: if the snapshot is older than the client's last resolved update.
+          ProtocolError: If an earlier update is still unresolved (`retry` or `withdraw` it), or
+            the server knows updates of this client that the client does not.
+          StaleSnapshotError: If the snapshot is older than the client's last resolved update.
         """
         self._check_recipient(snapshot.client)
         self.acknowledge(

@@ -29,16 +29,16 @@ class Server:
     """Multiplies acknowledged changes into the posterior, each exactly once.
 
     Args:
-        prior: p; its batch axes are the repetitions.
-        clients: the number of clients.
-        alter: alters the product of changes applied together.
-        on_improper: what to do with updates that would make the posterior improper: `raise`, or
-            `refuse` them (they are acknowledged as void).
+      prior: p; its batch axes are the repetitions.
+      clients: The number of clients.
+      alter: Alters the product of changes applied together.
+      on_improper: What to do with updates that would make the posterior improper: `raise`, or
+        `refuse` them (they are acknowledged as void).
 
     Attributes:
-        posterior: q.
-        offset: the product of what `alter` did: posterior = prior · Π applied changes · offset.
-        round: counted by the caller; goes into snapshots and error messages.
+      posterior: q.
+      offset: The product of what `alter` did: posterior = prior · Π applied changes · offset.
+      round: Counted by the caller; goes into snapshots and error messages.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Server:
         on_improper: Literal["raise", "refuse"] = "raise",
     ) -> None:
         if on_improper not in ("raise", "refuse"):
-            raise ValueError(f"on_improper is {on_improper!r}; it must be 'raise' or 'refuse'")
+            raise ValueError(f"`on_improper` must be 'raise' or 'refuse', got {on_improper!r}.")
         self.prior = prior.require_proper()
         self.posterior = prior
         self.offset = MeanFieldGaussian.unit(prior.dimension)

@@ -9,7 +9,14 @@ from pvi.solvers.gradient import (
     scaled_sum,
     to_gaussian,
 )
-from pvi.solvers.minibatch import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
+from pvi.solvers.minibatch import (
+    Batch,
+    FixedSizeSampling,
+    FullBatch,
+    PoissonSampling,
+    Sampler,
+    ShuffledSampling,
+)
 from pvi.solvers.problem import Context, LocalProblem, LocalResult, LocalSolver
 from pvi.solvers.rules import SGD, Adagrad, Adam, LearningRate, Rule, State
 from pvi.solvers.stacked import StackedSolver
@@ -32,6 +39,7 @@ __all__ = [
     "PoissonSampling",
     "Rule",
     "Sampler",
+    "ShuffledSampling",
     "StackedSolver",
     "State",
     "StepContext",

@@ -54,7 +54,7 @@ def test_committee_same_and_split():
     local = [fit(PRIOR.precision / 3, PRIOR.natural_mean / 3, part) for part in parts]
     np.testing.assert_allclose(split.vector, sum(local), rtol=1e-12)
     assert np.abs(same.vector - split.vector).max() > 0.05
-    with pytest.raises(ValueError, match="variant is 'both'"):
+    with pytest.raises(ValueError, match=r"`variant` must be .*, got 'both'"):
         committee(LINEAR, PRIOR, parts, ExactSolver(), variant="both", rng=rng)
 
 

@@ -400,20 +400,20 @@ def test_exact_solver_needs_a_closed_form():
 
 
 def test_arguments_are_checked():
-    with pytest.raises(ValueError, match=r"clients are numbered \[1\]"):
+    with pytest.raises(ValueError, match=r"`clients` must be numbered .*, got \[1\]"):
         Federation(
             PRIOR,
             [Client(1, WholeShard(model=MODEL, shard=shards()[0], solver=ExactSolver()))],
             Synchronous(),
             rng=np.random.default_rng(0),
         )
-    with pytest.raises(ValueError, match="rounds is 0"):
+    with pytest.raises(ValueError, match="`rounds` must be at least 1, got 0"):
         federation().run(0)
-    with pytest.raises(ValueError, match="order is"):
+    with pytest.raises(ValueError, match="`order` must name"):
         federation(schedule=Sequential(order=(0, 0, 1))).run(1)
-    with pytest.raises(ValueError, match="rates has 2 entries for 3 clients"):
+    with pytest.raises(ValueError, match="`rates` must have 3 entries, got 2"):
         federation(schedule=Asynchronous(rates=(1, 1))).run(1)
-    with pytest.raises(ValueError, match="rates are"):
+    with pytest.raises(ValueError, match="`rates` must be above 0"):
         Asynchronous(rates=(1.0, 0.0))
-    with pytest.raises(TypeError, match="rng is a int"):
+    with pytest.raises(TypeError, match=r"`rng` must be .*, got int"):
         Federation(PRIOR, federation().clients, Synchronous(), rng=3)
