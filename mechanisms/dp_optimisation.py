@@ -1,6 +1,6 @@
 """Clipped and perturbed gradients in every local step (Workshop Algorithm 1, TMLR 3.1)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -22,12 +22,9 @@ from pvi import (
     Client,
     Context,
     GradientSolver,
-    LocalResult,
     MeanFieldGaussian,
-    Model,
     Rule,
     Shard,
-    State,
     StepContext,
     WholeShard,
 )
@@ -149,14 +146,14 @@ class DPOptimisation(Mechanism):
             aggregate = _PrivateSum(self, scheme)
             sums.append(aggregate)
             solver = GradientSolver(
-                rule=_Divided(self.rule, self.objective_divisor),
+                rule=self.rule,
                 steps=self.steps,
+                sampler=scheme.sampler(),
                 aggregate=aggregate,
+                objective_divisor=self.objective_divisor,
                 persistent=self.persistent,
             )
-            strategy = WholeShard(
-                model=setting.variational_model(), shard=shard, solver=_FreshBatches(solver, scheme)
-            )
+            strategy = WholeShard(model=setting.variational_model(), shard=shard, solver=solver)
             alter = _recording(recorder, contributions[m])
             clients.append(Client(m, strategy, damping=self.damping, alter=alter))
         return PrivateRun(
@@ -188,48 +185,6 @@ def _recording(recorder: Recorder, contribution: Contribution) -> AlterUpdate:
         return Alteration(change)
 
     return alter
-
-
-@dataclass(frozen=True, slots=True)
-class _FreshBatches:
-    """A gradient solver whose sampler starts afresh with every message."""
-
-    solver: GradientSolver
-    scheme: Sampling
-
-    def solve(
-        self,
-        model: Model,
-        shard: Shard,
-        *,
-        cavity: MeanFieldGaussian,
-        start: MeanFieldGaussian,
-        state: State,
-        temperature: float,
-        context: Context,
-    ) -> LocalResult:
-        """Solves with a new sampler."""
-        return replace(self.solver, sampler=self.scheme.sampler()).solve(
-            model,
-            shard,
-            cavity=cavity,
-            start=start,
-            state=state,
-            temperature=temperature,
-            context=context,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Divided:
-    """A rule on gradients divided by a constant."""
-
-    rule: Rule
-    divisor: float
-
-    def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
-        """Gives the inner rule's step."""
-        return self.rule.step(gradient / self.divisor, state)
 
 
 class _PrivateSum:

@@ -52,8 +52,8 @@ class AveragingRun:
             regularisation=mechanism.regularisation,
             persistent=mechanism.persistent,
             alter=self._alter,
-            weights=mechanism.weights,
             after_round=self._close,
+            shares=mechanism.weights,
         )
 
     @property
@@ -80,11 +80,10 @@ class AveragingRun:
         if callbacks:
             raise ValueError("`callbacks` must be empty: federated averaging has no posterior.")
         try:
-            self.averaging.run(rounds)
+            return self.averaging.run(rounds)
         except BaseException:
             self._recorder.abandon_group()
             raise
-        return self.estimate
 
     def _alter(self, change: FloatArray, context: Context) -> FloatArray:
         rows = 0.0 * change if context.client in self._muted else self._clip(change).rows

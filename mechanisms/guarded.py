@@ -4,20 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pvi import (
-    Context,
-    ImproperGaussianError,
-    LocalResult,
-    LocalSolver,
-    MeanFieldGaussian,
-    Model,
-    Shard,
-    State,
-)
+from pvi import ImproperGaussianError, LocalProblem, LocalResult, LocalSolver
 
 
 @dataclass(slots=True)
-class GuardedSolver:
+class GuardedSolver(LocalSolver):
     """Gives "no change" where the inner solver finds no distribution.
 
     An error in one client's optimisation would end the run, and with it tell something about that
@@ -32,28 +23,10 @@ class GuardedSolver:
     solver: LocalSolver
     failures: int = field(default=0, init=False)
 
-    def solve(
-        self,
-        model: Model,
-        shard: Shard,
-        *,
-        cavity: MeanFieldGaussian,
-        start: MeanFieldGaussian,
-        state: State,
-        temperature: float,
-        context: Context,
-    ) -> LocalResult:
-        """The inner solver's answer, or `start`."""
+    def solve(self, problem: LocalProblem) -> LocalResult:
+        """The inner solver's answer, or the problem's start."""
         try:
-            return self.solver.solve(
-                model,
-                shard,
-                cavity=cavity,
-                start=start,
-                state=state,
-                temperature=temperature,
-                context=context,
-            )
+            return self.solver.solve(problem)
         except (ImproperGaussianError, FloatingPointError, np.linalg.LinAlgError):
             self.failures += 1
-            return LocalResult(start, state)
+            return LocalResult(problem.start, problem.state)

@@ -28,12 +28,11 @@ from pvi import (
     AveragedShards,
     Client,
     Context,
+    LocalProblem,
     LocalResult,
+    LocalSolver,
     MeanFieldGaussian,
-    Model,
     ServerContext,
-    Shard,
-    State,
     Strategy,
     VirtualShards,
     WholeShard,
@@ -176,7 +175,7 @@ def _private_run(
 
     def after_round(run: PrivateRun, number: int) -> None:
         if rule.memory == "resets" and number % rule.reset_every == 0:
-            _reset(run, rule.kind, [layout.parts_of(m) for m in range(layout.clients)])
+            reset_factors(run.federation.server, run.federation.clients)
         elif rule.memory == "remembers" and rule.server_std:
             _share_offset(run)
 
@@ -234,20 +233,6 @@ class _PartHook:
         scale = self.rule.damping if self.rule.kind == "virtual" else 1.0
         return MeanFieldGaussian.from_vector(scale * remembered)
 
-    def alter_parts(self, changes: MeanFieldGaussian, context: Context) -> MeanFieldGaussian:
-        """Clips the changes of all parts, one per entry of the leading axis."""
-        altered = [
-            self.alter_part(changes[part], part, context).vector
-            for part in range(changes.batch_shape[0] if self._noise_per_part else 0)
-        ]
-        if altered:
-            return MeanFieldGaussian.from_vector(np.stack(altered))
-        clipped = self.rule.clip(changes.vector)
-        self.screened += clipped.screened
-        self._parts, self._noisy = list(clipped.rows), []
-        scale = self.rule.damping if self.rule.kind == "virtual" else 1.0
-        return MeanFieldGaussian.from_vector(scale * clipped.rows)
-
     def alter(self, change: MeanFieldGaussian, context: Context) -> Alteration:
         """Gives the message, and what the factor keeps of it."""
         rule, own = self.rule, self.contribution
@@ -269,22 +254,12 @@ class _PartHook:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unmoved:
+class _Unmoved(LocalSolver):
     """The solver of a muted client: whatever its data, no change."""
 
-    def solve(
-        self,
-        model: Model,
-        shard: Shard,
-        *,
-        cavity: MeanFieldGaussian,
-        start: MeanFieldGaussian,
-        state: State,
-        temperature: float,
-        context: Context,
-    ) -> LocalResult:
+    def solve(self, problem: LocalProblem) -> LocalResult:
         """Gives `start`."""
-        return LocalResult(start, state)
+        return LocalResult(problem.start, problem.state)
 
 
 def _strategy(rule: PartRule, setting: Setting, partition: Partition, hook: _PartHook) -> Strategy:
@@ -299,21 +274,7 @@ def _strategy(rule: PartRule, setting: Setting, partition: Partition, hook: _Par
         shards=partition.shards,
         solver=solver,
         alter_part=hook.alter_part,
-        alter_parts=hook.alter_parts,
     )
-
-
-def _reset(run: PrivateRun, kind: Kind, parts: Sequence[int]) -> None:
-    """Thesis eq. 3.18; virtual factors each get the same share of (q/p)."""
-    server, clients = run.federation.server, run.federation.clients
-    reset_factors(server, clients)
-    if kind != "virtual":
-        return
-    share = (server.posterior / server.prior) ** (1.0 / sum(parts))
-    for client, count in zip(clients, parts, strict=True):
-        state = dict(client.state)
-        state.update({f"{part}/virtual_factor": share.vector for part in range(count)})
-        client.state = state
 
 
 def _share_offset(run: PrivateRun) -> None:

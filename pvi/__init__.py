@@ -7,7 +7,7 @@ torch; nothing imported here does.
 """
 
 from pvi.baselines import (
-    AfterAveraging,
+    AfterAverage,
     AlterWeights,
     ClientSampling,
     DataSampling,
@@ -41,22 +41,33 @@ from pvi.models import (
 from pvi.schedule import Asynchronous, Schedule, Sequential, Synchronous
 from pvi.server import AlterTotal, Server, ServerContext, reset_factors
 from pvi.shard import Shard
-from pvi.solvers.local import (
+from pvi.solvers import (
+    SGD,
+    Adagrad,
+    Adam,
     Aggregate,
+    Batch,
     Context,
     ExactSolver,
+    FixedSizeSampling,
+    FullBatch,
     GradientSolver,
+    LocalProblem,
     LocalResult,
     LocalSolver,
+    PoissonSampling,
+    Rule,
+    Sampler,
+    ShuffledSampling,
+    StackedSolver,
+    State,
     StepContext,
     scaled_sum,
 )
-from pvi.solvers.minibatch import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
-from pvi.solvers.rules import SGD, Adagrad, Adam, Rule, State
-from pvi.solvers.stacked import StackedSolver
-from pvi.strategies.strategy import (
+from pvi.strategies import (
     AlterPart,
     AveragedShards,
+    PartState,
     Strategy,
     VirtualShards,
     WholeShard,
@@ -68,7 +79,7 @@ __all__ = [
     "Acknowledgement",
     "Adagrad",
     "Adam",
-    "AfterAveraging",
+    "AfterAverage",
     "Aggregate",
     "AlterPart",
     "AlterTotal",
@@ -94,11 +105,13 @@ __all__ = [
     "History",
     "ImproperGaussianError",
     "LinearRegression",
+    "LocalProblem",
     "LocalResult",
     "LocalSolver",
     "LogisticRegression",
     "MeanFieldGaussian",
     "Model",
+    "PartState",
     "PointModel",
     "PoissonSampling",
     "Progress",
@@ -113,6 +126,7 @@ __all__ = [
     "Server",
     "ServerContext",
     "Shard",
+    "ShuffledSampling",
     "Snapshot",
     "StackedSolver",
     "StaleSnapshotError",

@@ -16,9 +16,10 @@ from pvi.client import Client, Pending
 from pvi.federation import Federation, History
 from pvi.gaussian import MeanFieldGaussian
 from pvi.messages import Snapshot, Update
+from pvi.strategies.protocol import PartState
 from pvi.validate import FloatArray
 
-_FORMAT = "pvi-federation-1"
+_FORMAT = "pvi-federation-2"
 
 
 def save(path: str | os.PathLike[str], federation: Federation) -> None:
@@ -100,48 +101,72 @@ def restore(path: str | os.PathLike[str], federation: Federation) -> None:
 
 
 def _pack_client(client: Client, arrays: dict[str, Any]) -> dict[str, Any]:
-    start = f"client/{client.number}"
-    arrays[f"{start}/factor"] = client.factor.vector
-    arrays.update({f"{start}/state/{name}": value for name, value in client.state.items()})
-    fields: dict[str, Any] = {"sequence": client.sequence, "pending": None}
+    place = f"client/{client.number}"
+    arrays[f"{place}/factor"] = client.factor.vector
+    fields: dict[str, Any] = {
+        "sequence": client.sequence,
+        "state": _pack_state(client.state, f"{place}/state", arrays),
+        "pending": None,
+    }
     if client.pending is not None:
-        update = client.pending.update
-        fields["pending"] = {"round": update.round, "sequence": update.sequence}
-        arrays[f"{start}/pending/change"] = update.change.vector
-        arrays[f"{start}/pending/factor"] = client.pending.factor.vector
-        state = client.pending.state
-        arrays.update({f"{start}/pending/state/{name}": value for name, value in state.items()})
+        update, place = client.pending.update, f"{place}/pending"
+        arrays[f"{place}/change"] = update.change.vector
+        arrays[f"{place}/factor"] = client.pending.factor.vector
+        fields["pending"] = {
+            "round": update.round,
+            "sequence": update.sequence,
+            "state": _pack_state(client.pending.state, f"{place}/state", arrays),
+        }
     return fields
 
 
 def _unpack_client(
     client: Client, fields: Mapping[str, Any], arrays: Mapping[str, FloatArray]
 ) -> None:
-    start = f"client/{client.number}"
-    client.factor = MeanFieldGaussian.from_vector(arrays[f"{start}/factor"])
-    client.state = _below(arrays, f"{start}/state/")
+    place = f"client/{client.number}"
+    client.factor = MeanFieldGaussian.from_vector(arrays[f"{place}/factor"])
+    client.state = _unpack_state(fields["state"], f"{place}/state", arrays)
     client.sequence = fields["sequence"]
     client.pending = None
     if fields["pending"] is not None:
+        pending, place = fields["pending"], f"{place}/pending"
         update = Update(
             client=client.number,
-            round=fields["pending"]["round"],
-            sequence=fields["pending"]["sequence"],
-            change=MeanFieldGaussian.from_vector(arrays[f"{start}/pending/change"]),
+            round=pending["round"],
+            sequence=pending["sequence"],
+            change=MeanFieldGaussian.from_vector(arrays[f"{place}/change"]),
         )
         client.pending = Pending(
             update=update,
-            factor=MeanFieldGaussian.from_vector(arrays[f"{start}/pending/factor"]),
-            state=_below(arrays, f"{start}/pending/state/"),
+            factor=MeanFieldGaussian.from_vector(arrays[f"{place}/factor"]),
+            state=_unpack_state(pending["state"], f"{place}/state", arrays),
         )
 
 
-def _below(arrays: Mapping[str, FloatArray], prefix: str) -> dict[str, FloatArray]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in arrays.items()
-        if name.startswith(prefix)
-    }
+def _pack_state(
+    state: tuple[PartState, ...], place: str, arrays: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Gives for each part the names of its solver's arrays, and whether it has a factor."""
+    for number, part in enumerate(state):
+        for name, value in part.solver.items():
+            arrays[f"{place}/{number}/solver/{name}"] = value
+        if part.factor is not None:
+            arrays[f"{place}/{number}/factor"] = part.factor.vector
+    return [{"solver": list(part.solver), "factor": part.factor is not None} for part in state]
+
+
+def _unpack_state(
+    parts: list[dict[str, Any]], place: str, arrays: Mapping[str, FloatArray]
+) -> tuple[PartState, ...]:
+    return tuple(
+        PartState(
+            solver={name: arrays[f"{place}/{number}/solver/{name}"] for name in part["solver"]},
+            factor=MeanFieldGaussian.from_vector(arrays[f"{place}/{number}/factor"])
+            if part["factor"]
+            else None,
+        )
+        for number, part in enumerate(parts)
+    )
 
 
 def _plain(value: object) -> object:

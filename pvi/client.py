@@ -15,9 +15,8 @@ from pvi.messages import (
     Update,
     Withdrawal,
 )
-from pvi.solvers.local import Context
-from pvi.solvers.rules import State
-from pvi.strategies.strategy import Strategy
+from pvi.solvers.problem import Context
+from pvi.strategies.protocol import PartState, Strategy
 from pvi.validate import at_least, generator, positive
 
 
@@ -25,9 +24,9 @@ class Alteration(NamedTuple):
     """What is sent, and what the client's own factor will remember of it.
 
     Attributes:
-        sent: the change that goes to the server.
-        kept: the change of the client's factor upon commit; None means the same. Where it differs
-            from `sent`, the posterior is not the prior times the factors: the caller's choice.
+      sent: The change that goes to the server.
+      kept: The change of the client's factor upon commit; None means the same. Where it differs
+        from `sent`, the posterior is not the prior times the factors: the caller's choice.
     """
 
     sent: MeanFieldGaussian
@@ -44,19 +43,19 @@ class Pending:
 
     update: Update
     factor: MeanFieldGaussian
-    state: State
+    state: tuple[PartState, ...]
 
 
 class Client:
     """Proposes updates of its factor, and commits one only when the server has acknowledged it.
 
     Args:
-        number: the client's number, from 0.
-        strategy: what it does with its data.
-        damping: the exponent ρ in (0, 1] of every change. The client damps and the server applies
-            what it is sent, so the two cannot disagree.
-        factor: the initial factor; 1 if not given.
-        alter: alters the damped change before it is sent.
+      number: The client's number, from 0.
+      strategy: What it does with its data.
+      damping: The exponent ρ in (0, 1] of every change. The client damps and the server applies
+        what it is sent, so the two cannot disagree.
+      factor: The initial factor; 1 if not given.
+      alter: Alters the damped change before it is sent.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Client:
         self.damping = positive("damping", damping, upper=1.0)
         self.factor = MeanFieldGaussian.unit(strategy.model.dimension) if factor is None else factor
         self.alter = alter
-        self.state: State = {}
+        self.state = strategy.initial_state()
         self.sequence = 0
         self.pending: Pending | None = None
 
@@ -83,9 +82,9 @@ class Client:
         A snapshot also tells the fate of an unresolved update, as an acknowledgement would.
 
         Raises:
-            ProtocolError: if an earlier update is still unresolved (`retry` or `withdraw` it), or
-                the server knows updates of this client that the client does not.
-            StaleSnapshotError: if the snapshot is older than the client's last resolved update.
+          ProtocolError: If an earlier update is still unresolved (`retry` or `withdraw` it), or
+            the server knows updates of this client that the client does not.
+          StaleSnapshotError: If the snapshot is older than the client's last resolved update.
         """
         self._check_recipient(snapshot.client)
         self.acknowledge(
@@ -144,12 +143,25 @@ class Client:
         return Withdrawal(client=self.number, sequence=self._require_pending().update.sequence)
 
     def adopt(self, factor: MeanFieldGaussian) -> None:
-        """Replaces the factor, as when the server resets all of them (Thesis eq. 3.18)."""
+        """Replaces the factor."""
         if self.pending is not None:
             raise ProtocolError(
                 f"client {self.number} cannot adopt a factor while an update is unresolved"
             )
         self.factor = factor
+
+    @property
+    def factors(self) -> int:
+        """How many factors it keeps: one, or one for each of its virtual clients."""
+        return sum(part.factor is not None for part in self.state) or 1
+
+    def reset(self, share: MeanFieldGaussian) -> None:
+        """Sets each of the client's factors to `share`; its virtual clients' multiply to its own.
+
+        Solvers keep their states.
+        """
+        self.adopt(share**self.factors)
+        self.state = tuple(part.with_factor(share) for part in self.state)
 
     def _require_pending(self) -> Pending:
         if self.pending is None:

@@ -7,7 +7,7 @@ import numpy as np
 from pvi.gaussian import MeanFieldGaussian
 from pvi.models.protocol import Model
 from pvi.shard import Shard
-from pvi.solvers.local import prior_gradient
+from pvi.solvers.gradient import prior_gradient
 from pvi.validate import FloatArray
 
 

@@ -21,13 +21,13 @@ class RoundEvent:
     """What a callback is told after a round.
 
     Attributes:
-        round: the number of the round, from 1.
-        last_round: the round at which this call of `run` ends at the latest.
-        finished: whether this was the last round of the call.
-        posterior: q after the round.
-        clients: who updated, in order.
-        change: the largest |Δλ| / (1 + |λ|) over natural parameters and repetitions.
-        seconds: since this call of `run` began.
+      round: The number of the round, from 1.
+      last_round: The round at which this call of `run` ends at the latest.
+      finished: Whether this was the last round of the call.
+      posterior: q after the round.
+      clients: Who updated, in order.
+      change: The largest |Δλ| / (1 + |λ|) over natural parameters and repetitions.
+      seconds: Since this call of `run` began.
     """
 
     round: int
@@ -47,10 +47,10 @@ class History:
     """A run as arrays, one entry per recorded round.
 
     Attributes:
-        round: the rounds, shape (r,).
-        posterior: natural mean and precision, shape (r, ..., 2d).
-        change: the largest relative change of natural parameters in the round, shape (r,).
-        updates: updates applied up to then (one message each way per update), shape (r,).
+      round: The rounds, shape (r,).
+      posterior: Natural mean and precision, shape (r, ..., 2d).
+      change: The largest relative change of natural parameters in the round, shape (r,).
+      updates: Updates applied up to then (one message each way per update), shape (r,).
     """
 
     round: IntArray
@@ -68,11 +68,11 @@ class Report:
     """How a call of `run` ended.
 
     Attributes:
-        posterior: q.
-        converged: whether the tolerance was met; False if none was given.
-        rounds: rounds made in this call.
-        change: the last round's relative change.
-        history: the whole history of the federation.
+      posterior: q.
+      converged: Whether the tolerance was met; False if none was given.
+      rounds: Rounds made in this call.
+      change: The last round's relative change.
+      history: The whole history of the federation.
     """
 
     posterior: MeanFieldGaussian
@@ -87,8 +87,8 @@ class Progress:
     """A callback that writes one line, rewritten at most every `interval` seconds.
 
     Attributes:
-        stream: where to; standard error if not given.
-        interval: seconds between lines.
+      stream: Where to; standard error if not given.
+      interval: Seconds between lines.
     """
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
@@ -111,26 +111,26 @@ class Federation:
     """Clients and their server in one process.
 
     Args:
-        prior: p; give it batch axes to run many repetitions at once.
-        clients: numbered 0, 1, 2, … in this order.
-        schedule: who updates when.
-        rng: all randomness of the run, in order of use.
-        alter: the server's `alter` hook.
-        on_improper: whether updates that would make the posterior improper `raise` or are refused.
-        record: keep every round's posterior in the history.
+      prior: p; give it batch axes to run many repetitions at once.
+      clients: Numbered 0, 1, 2, … in this order.
+      schedule: Who updates when.
+      rng: All randomness of the run, in order of use.
+      alter: The server's `alter` hook.
+      on_improper: Whether updates that would make the posterior improper `raise` or are refused.
+      record: Keep every round's posterior in the history.
 
     Example:
-        >>> from pvi import Client, ExactSolver, LinearRegression, Sequential, Shard, WholeShard
-        >>> model = LinearRegression(dimension=1, noise_std=1.0)
-        >>> shards = [Shard(inputs=[[1.0]], targets=[y]) for y in (1.0, 2.0, 3.0)]
-        >>> clients = [
-        ...     Client(m, WholeShard(model=model, shard=shard, solver=ExactSolver()))
-        ...     for m, shard in enumerate(shards)
-        ... ]
-        >>> prior = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
-        >>> federation = Federation(prior, clients, Sequential(), rng=np.random.default_rng(0))
-        >>> federation.run(1).posterior.mean
-        array([1.5])
+      >>> from pvi import Client, ExactSolver, LinearRegression, Sequential, Shard, WholeShard
+      >>> model = LinearRegression(dimension=1, noise_std=1.0)
+      >>> shards = [Shard(inputs=[[1.0]], targets=[y]) for y in (1.0, 2.0, 3.0)]
+      >>> clients = [
+      ...     Client(m, WholeShard(model=model, shard=shard, solver=ExactSolver()))
+      ...     for m, shard in enumerate(shards)
+      ... ]
+      >>> prior = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
+      >>> federation = Federation(prior, clients, Sequential(), rng=np.random.default_rng(0))
+      >>> federation.run(1).posterior.mean
+      array([1.5])
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Federation:
     ) -> None:
         numbers = [client.number for client in clients]
         if not clients or numbers != list(range(len(clients))):
-            raise ValueError(f"clients are numbered {numbers}; they must be 0, 1, 2, … in order")
+            raise ValueError(f"`clients` must be numbered 0, 1, 2, … in order, got {numbers}.")
         self.server = Server(prior, len(clients), alter=alter, on_improper=on_improper)
         for client in clients:
             self.server.posterior = self.server.posterior * client.factor

@@ -16,8 +16,8 @@ class ImproperGaussianError(ValueError):
     """A posterior has a precision that is not positive, or is not finite.
 
     Attributes:
-        client: the client whose update caused it, if known.
-        round: the round in which it happened, if known.
+      client: The client whose update caused it, if known.
+      round: The round in which it happened, if known.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class MeanFieldGaussian:
     distribution (mean, variance, KL, entropy, samples) refuses an improper one.
 
     Attributes:
-        natural_mean: η = Λμ, shape (..., d).
-        precision: the diagonal of Λ, shape (..., d).
+      natural_mean: η = Λμ, shape (..., d).
+      precision: The diagonal of Λ, shape (..., d).
 
     Example:
-        >>> prior = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
-        >>> factor = MeanFieldGaussian(natural_mean=[3.0], precision=[2.0])
-        >>> (prior * factor).mean
-        array([1.])
-        >>> ((prior * factor) / factor).variance
-        array([1.])
+      >>> prior = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
+      >>> factor = MeanFieldGaussian(natural_mean=[3.0], precision=[2.0])
+      >>> (prior * factor).mean
+      array([1.])
+      >>> ((prior * factor) / factor).variance
+      array([1.])
     """
 
     natural_mean: FloatArray
@@ -66,8 +66,8 @@ class MeanFieldGaussian:
         precision = finite_array("precision", self.precision, min_ndim=1)
         if natural_mean.shape[-1] != precision.shape[-1]:
             raise ValueError(
-                f"natural_mean has shape {natural_mean.shape} and precision {precision.shape}; "
-                "their last axes must agree"
+                "`natural_mean` and `precision` must agree in their last axes, got shapes "
+                f"{natural_mean.shape} and {precision.shape}."
             )
         if natural_mean.shape != precision.shape:
             natural_mean, precision = np.broadcast_arrays(natural_mean, precision)
@@ -79,9 +79,7 @@ class MeanFieldGaussian:
         """Gives the normalisable Gaussian with this mean and these (positive) variances."""
         variance = finite_array("variance", variance, min_ndim=1)
         if not (variance > 0).all():
-            raise ImproperGaussianError(
-                f"variance has a smallest entry of {variance.min()}; every entry must be above 0"
-            )
+            raise ImproperGaussianError(f"`variance` must be above 0, got {variance.min()}.")
         precision = 1.0 / variance
         return cls(natural_mean=precision * finite_array("mean", mean), precision=precision)
 
@@ -96,7 +94,7 @@ class MeanFieldGaussian:
         """Gives the Gaussian whose `vector` this is."""
         vector = finite_array("vector", vector, min_ndim=1)
         if vector.shape[-1] % 2:
-            raise ValueError(f"vector has shape {vector.shape}; its last axis must be even")
+            raise ValueError(f"`vector` must have an even last axis, got shape {vector.shape}.")
         half = vector.shape[-1] // 2
         return cls(natural_mean=vector[..., :half], precision=vector[..., half:])
 

@@ -32,11 +32,11 @@ class Snapshot:
     """The server's state for one client.
 
     Attributes:
-        client: the client for which it is meant.
-        round: the server's round.
-        posterior: q.
-        resolved: the number of this client's last resolved update, 0 if there is none.
-        applied: whether that update was applied (else it was voided).
+      client: The client for which it is meant.
+      round: The server's round.
+      posterior: q.
+      resolved: The number of this client's last resolved update, 0 if there is none.
+      applied: Whether that update was applied (else it was voided).
     """
 
     client: int
@@ -51,10 +51,10 @@ class Update:
     """A client's proposal to multiply the posterior by `change`.
 
     Attributes:
-        client: the sender.
-        round: the server's round of the snapshot from which it was computed.
-        sequence: the sender's number for it.
-        change: the change of its factor, damped and altered already.
+      client: The sender.
+      round: The server's round of the snapshot from which it was computed.
+      sequence: The sender's number for it.
+      change: The change of its factor, damped and altered already.
     """
 
     client: int

@@ -29,8 +29,8 @@ class Sequential:
     """One client after the other; a round visits each once.
 
     Attributes:
-        order: the order of visits; 0, 1, 2, … if not given.
-        shuffle: visits in an order drawn anew for each round.
+      order: The order of visits; 0, 1, 2, … if not given.
+      shuffle: Visits in an order drawn anew for each round.
     """
 
     order: tuple[int, ...] | None = None
@@ -45,7 +45,7 @@ class Sequential:
         """Gives M groups of one client."""
         order = tuple(range(clients)) if self.order is None else self.order
         if sorted(order) != list(range(clients)):
-            raise ValueError(f"order is {order}; it must name each of {clients} clients once")
+            raise ValueError(f"`order` must name each of {clients} clients once, got {order}.")
         if self.shuffle:
             order = tuple(int(i) for i in rng.permutation(clients))
         return [(client,) for client in order]
@@ -73,10 +73,10 @@ class Asynchronous:
     exponential clocks give. All repetitions of a batched run share one order of reports.
 
     Attributes:
-        rates: one positive number per client.
-        updates: reports per round.
-        stale: whether a client computes on the posterior that it fetched after its previous report
-            (others have moved it since), or on a fresh one.
+      rates: One positive number per client.
+      updates: Reports per round.
+      stale: Whether a client computes on the posterior that it fetched after its previous report
+        (others have moved it since), or on a fresh one.
     """
 
     rates: tuple[float, ...]
@@ -86,7 +86,7 @@ class Asynchronous:
     def __post_init__(self) -> None:
         rates = finite_array("rates", self.rates, min_ndim=1)
         if not (rates > 0).all():
-            raise ValueError(f"rates are {self.rates}; every rate must be above 0")
+            raise ValueError(f"`rates` must be above 0, got {self.rates}.")
         at_least("updates", self.updates, 1)
 
     @classmethod
@@ -97,6 +97,6 @@ class Asynchronous:
     def groups(self, clients: int, round: int, rng: np.random.Generator) -> Groups:  # noqa: A002
         """Draws `updates` groups of one client."""
         if len(self.rates) != clients:
-            raise ValueError(f"rates has {len(self.rates)} entries for {clients} clients")
+            raise ValueError(f"`rates` must have {clients} entries, got {len(self.rates)}.")
         share = np.asarray(self.rates) / sum(self.rates)
         return [(int(client),) for client in rng.choice(clients, size=self.updates, p=share)]

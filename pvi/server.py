@@ -29,16 +29,16 @@ class Server:
     """Multiplies acknowledged changes into the posterior, each exactly once.
 
     Args:
-        prior: p; its batch axes are the repetitions.
-        clients: the number of clients.
-        alter: alters the product of changes applied together.
-        on_improper: what to do with updates that would make the posterior improper: `raise`, or
-            `refuse` them (they are acknowledged as void).
+      prior: p; its batch axes are the repetitions.
+      clients: The number of clients.
+      alter: Alters the product of changes applied together.
+      on_improper: What to do with updates that would make the posterior improper: `raise`, or
+        `refuse` them (they are acknowledged as void).
 
     Attributes:
-        posterior: q.
-        offset: the product of what `alter` did: posterior = prior · Π applied changes · offset.
-        round: counted by the caller; goes into snapshots and error messages.
+      posterior: q.
+      offset: The product of what `alter` did: posterior = prior · Π applied changes · offset.
+      round: Counted by the caller; goes into snapshots and error messages.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Server:
         on_improper: Literal["raise", "refuse"] = "raise",
     ) -> None:
         if on_improper not in ("raise", "refuse"):
-            raise ValueError(f"on_improper is {on_improper!r}; it must be 'raise' or 'refuse'")
+            raise ValueError(f"`on_improper` must be 'raise' or 'refuse', got {on_improper!r}.")
         self.prior = prior.require_proper()
         self.posterior = prior
         self.offset = MeanFieldGaussian.unit(prior.dimension)
@@ -157,11 +157,13 @@ class Server:
 
 
 def reset_factors(server: Server, clients: Sequence[Client]) -> None:
-    """Sets every client's factor to (posterior/prior)^(1/M) (Thesis eq. 3.18).
+    """Sets every factor to the same share of posterior/prior (Thesis eq. 3.18).
 
-    The posterior stays; whatever the server had added becomes part of the factors.
+    There is one factor for each client, or for each of its virtual clients. The posterior stays;
+    whatever the server had added becomes part of the factors.
     """
-    share = (server.posterior / server.prior) ** (1.0 / len(clients))
+    factors = sum(client.factors for client in clients)
+    share = (server.posterior / server.prior) ** (1.0 / factors)
     for client in clients:
-        client.adopt(share)
+        client.reset(share)
     server.offset = MeanFieldGaussian.unit(server.prior.dimension)

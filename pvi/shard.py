@@ -15,12 +15,12 @@ class Shard:
     """Records of one client, possibly over leading batch axes (one data set per repetition).
 
     Attributes:
-        inputs: shape (..., n, k), one row per record.
-        targets: shape (..., n).
+      inputs: Shape (..., n, k), one row per record.
+      targets: Shape (..., n).
 
     Example:
-        >>> Shard(inputs=[[1.0, 2.0], [1.0, 0.0]], targets=[1.0, -1.0]).size
-        2
+      >>> Shard(inputs=[[1.0, 2.0], [1.0, 0.0]], targets=[1.0, -1.0]).size
+      2
     """
 
     inputs: FloatArray
@@ -31,8 +31,8 @@ class Shard:
         targets = finite_array("targets", self.targets, min_ndim=1)
         if inputs.shape[-2] != targets.shape[-1]:
             raise ValueError(
-                f"inputs have {inputs.shape[-2]} rows and targets {targets.shape[-1]} entries; "
-                "there must be one target per row"
+                f"`targets` must have one entry for each of {inputs.shape[-2]} rows, got "
+                f"{targets.shape[-1]}."
             )
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "targets", targets)
@@ -42,13 +42,13 @@ class Shard:
         """Gives a shard for the binary classifiers: class 0 becomes −1 and class 1 becomes +1.
 
         Example:
-            >>> Shard.from_classes([[0.5], [0.1]], [0, 1]).targets
-            array([-1.,  1.])
+          >>> Shard.from_classes([[0.5], [0.1]], [0, 1]).targets
+          array([-1.,  1.])
         """
         labels = finite_array("classes", classes, min_ndim=1)
         if not np.isin(labels, (0.0, 1.0)).all():
             bad = labels[~np.isin(labels, (0.0, 1.0))].flat[0]
-            raise ValueError(f"classes contain {bad}; they must be 0 and 1")
+            raise ValueError(f"`classes` must be 0 and 1, got {bad}.")
         return cls(inputs=finite_array("inputs", inputs, min_ndim=2), targets=2.0 * labels - 1.0)
 
     @property
@@ -90,14 +90,14 @@ class Shard:
     def partition(self, parts: int) -> tuple[Self, ...]:
         """Cuts the records into `parts` disjoint shards of nearly equal size, in their order."""
         if not 1 <= parts <= self.size:
-            raise ValueError(f"parts is {parts}; it must be between 1 and {self.size}")
+            raise ValueError(f"`parts` must be between 1 and {self.size}, got {parts!r}.")
         return tuple(self.take(rows) for rows in np.array_split(np.arange(self.size), parts))
 
     @classmethod
     def concatenate(cls, shards: "tuple[Shard, ...] | list[Shard]") -> Self:
         """Pools the records of several shards."""
         if not shards:
-            raise ValueError("shards is empty; at least one is needed")
+            raise ValueError("`shards` must hold at least one shard, got none.")
         shape = np.broadcast_shapes(*(shard.batch_shape for shard in shards))
         return cls(
             inputs=np.concatenate(

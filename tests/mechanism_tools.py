@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import optimize, special
 
-from pvi import LocalResult, MeanFieldGaussian, Shard
+from pvi import LocalResult, LocalSolver, MeanFieldGaussian, Shard
 
 
 def gaussian_epsilon(mu, delta):
@@ -21,13 +21,14 @@ def gaussian_epsilon(mu, delta):
     return optimize.brentq(excess, 0.0, mu * mu / 2 + mu * 40, xtol=1e-12)
 
 
-class ExtremeSolver:
+class ExtremeSolver(LocalSolver):
     """Moves q very far along one direction, by the sign of the largest |target| in the shard.
 
     All targets zero: no move. So one record can turn a part's clipped change around.
     """
 
-    def solve(self, model, shard, *, cavity, start, state, temperature, context):
+    def solve(self, problem):
+        shard, start, state = problem.shard, problem.start, problem.state
         if shard.size == 0:
             return LocalResult(start, state)
         targets = shard.targets

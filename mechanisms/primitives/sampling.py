@@ -1,17 +1,16 @@
 """Which records enter a step, each scheme with the event that matches it and no other."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import dp_accounting as dpa
-import numpy as np
 from dp_accounting import NeighboringRelation
 
 from accountants import validate
 from accountants.sampling import SamplingKind
 from mechanisms.errors import refuse
-from pvi import Batch, FixedSizeSampling, FullBatch, PoissonSampling, Sampler
+from pvi import FixedSizeSampling, FullBatch, PoissonSampling, Sampler, ShuffledSampling
 
 
 class Sampling(Protocol):
@@ -23,7 +22,7 @@ class Sampling(Protocol):
         ...
 
     def sampler(self) -> Sampler:
-        """A fresh sampler for the steps of one message (it may keep a position in an epoch)."""
+        """What draws the batches; the steps of every message begin afresh."""
         ...
 
     def scale(self) -> float:
@@ -170,8 +169,8 @@ class Shuffled:
         return -(-self.size // self.batch_size)
 
     def sampler(self) -> Sampler:
-        """A sampler that walks through epochs."""
-        return _EpochSampler(self.batch_size)
+        """The engine's sampler that walks through epochs."""
+        return ShuffledSampling(batch_size=self.batch_size)
 
     def scale(self) -> float:
         """Size over batch size."""
@@ -186,24 +185,6 @@ class Shuffled:
                 f"(which it is not) the rate would be {self.batch_size / self.size:g}"
             )
         return repeated(step, math.ceil(steps / self.steps_per_epoch))
-
-
-@dataclass(slots=True)
-class _EpochSampler:
-    """Serves one message; the order is drawn when an epoch begins."""
-
-    batch_size: int
-    _order: np.ndarray | None = field(default=None, init=False)
-    _position: int = field(default=0, init=False)
-
-    def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
-        """Gives the next batch of the epoch, in an order of its own for each repetition."""
-        if self._order is None or self._position >= size:
-            self._order = np.argsort(rng.random((*batch_shape, size)), axis=-1)
-            self._position = 0
-        rows = self._order[..., self._position : self._position + self.batch_size]
-        self._position += self.batch_size
-        return Batch(rows, None, float(self.batch_size))
 
 
 def _check_batch(batch_size: int, size: int) -> None:

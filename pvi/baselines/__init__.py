@@ -1,11 +1,11 @@
 """What PVI is compared with: global VI, the Bayesian committee machine, federated averaging."""
 
 from pvi.baselines.committee import committee
-from pvi.baselines.federated_averaging import AfterAveraging, AlterWeights, FederatedAveraging
+from pvi.baselines.federated_averaging import AfterAverage, AlterWeights, FederatedAveraging
 from pvi.baselines.global_vi import ClientSampling, DataSampling, Draw, RecordSampling, global_vi
 
 __all__ = [
-    "AfterAveraging",
+    "AfterAverage",
     "AlterWeights",
     "ClientSampling",
     "DataSampling",

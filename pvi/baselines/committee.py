@@ -8,7 +8,7 @@ import numpy as np
 from pvi.gaussian import MeanFieldGaussian
 from pvi.models.protocol import Model
 from pvi.shard import Shard
-from pvi.solvers.local import Context, LocalSolver
+from pvi.solvers.problem import Context, LocalProblem, LocalSolver
 from pvi.validate import generator
 
 
@@ -27,30 +27,30 @@ def committee(
     q ∝ Π q_m.
 
     Example:
-        >>> from pvi import ExactSolver, LinearRegression
-        >>> model = LinearRegression(dimension=1, noise_std=1.0)
-        >>> shards = [Shard(inputs=[[1.0]], targets=[y]) for y in (1.0, 2.0, 3.0)]
-        >>> prior = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
-        >>> rng = np.random.default_rng(0)
-        >>> committee(model, prior, shards, ExactSolver(), variant="same", rng=rng).mean
-        array([1.5])
+      >>> from pvi import ExactSolver, LinearRegression
+      >>> model = LinearRegression(dimension=1, noise_std=1.0)
+      >>> shards = [Shard(inputs=[[1.0]], targets=[y]) for y in (1.0, 2.0, 3.0)]
+      >>> prior = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
+      >>> rng = np.random.default_rng(0)
+      >>> committee(model, prior, shards, ExactSolver(), variant="same", rng=rng).mean
+      array([1.5])
     """
     if variant not in ("same", "split"):
-        raise ValueError(f"variant is {variant!r}; it must be 'same' or 'split'")
+        raise ValueError(f"`variant` must be 'same' or 'split', got {variant!r}.")
     if not shards:
-        raise ValueError("shards is empty; at least one is needed")
+        raise ValueError("`shards` must hold at least one shard, got none.")
     members = len(shards)
     local_prior = prior if variant == "same" else prior ** (1.0 / members)
     product = prior ** (1 - members) if variant == "same" else prior**0
     for number, shard in enumerate(shards):
-        result = solver.solve(
-            model,
-            shard,
+        problem = LocalProblem(
+            model=model,
+            shard=shard,
             cavity=local_prior,
             start=local_prior,
             state={},
             temperature=1.0,
             context=Context(client=number, round=1, rng=generator(rng)),
         )
-        product = product * result.q
+        product = product * solver.solve(problem).q
     return product.require_proper(round=1)

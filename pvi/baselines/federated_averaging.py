@@ -7,16 +7,14 @@ import numpy as np
 
 from pvi.models.protocol import PointModel
 from pvi.shard import Shard
-from pvi.solvers.local import Context
+from pvi.solvers.problem import Context
 from pvi.solvers.rules import Rule, State
 from pvi.validate import FloatArray, at_least, finite_array, generator
 
 AlterWeights: TypeAlias = Callable[[FloatArray, Context], FloatArray]
 """Alters a client's change of weights (..., d) before it is sent."""
-
-
-AfterAveraging: TypeAlias = Callable[[FloatArray, int], None]
-"""Told the weighted sum of the clients' changes (..., d) and the number of the round it closes."""
+AfterAverage: TypeAlias = Callable[[FloatArray, int], None]
+"""Is told the average change of a round, as the server applies it, and the round's number."""
 
 
 class FederatedAveraging:
@@ -33,25 +31,28 @@ class FederatedAveraging:
       rule: SGD for gradient descent, or Adam.
       local_steps: E, local steps per round.
       rng: For the `alter` hook; the training itself is deterministic.
-      start: Initial weights; zeros if not given.
+      start: Initial weights; zeros if not given. Batch axes are repetitions.
       regularisation: Strength of the squared penalty.
       persistent: Whether a client's rule keeps its state between rounds.
       alter: Alters each client's change of weights before it is sent.
-      weights: The shares of the clients in the average, positive; n_k/n if not given.
-      after_round: Told what each round added.
+      after_round: Called when a round's average has been formed.
+      shares: The clients' shares in the average, positive; n_k/n if not given.
 
     Attributes:
-      weights: The present weights, (..., d).
+      weights: The current weights, (..., d).
+      round: The number of rounds made.
 
-    >>> from pvi import SGD, LinearRegression
-    >>> shards = [Shard(inputs=[[1.0]], targets=[y]) for y in (1.0, 2.0, 3.0)]
-    >>> averaging = FederatedAveraging(
-    ...     LinearRegression(dimension=1, noise_std=1.0), shards,
-    ...     rule=SGD(learning_rate=0.5), local_steps=1, rng=np.random.default_rng(0),
-    ... )
-    >>> averaging.run(60)
-    >>> averaging.weights.round(6)
-    array([2.])
+    Example:
+      >>> from pvi import SGD, LinearRegression
+      >>> training = FederatedAveraging(
+      ...     LinearRegression(dimension=1, noise_std=1.0),
+      ...     [Shard(inputs=[[1.0]], targets=[y]) for y in (1.0, 2.0, 3.0)],
+      ...     rule=SGD(learning_rate=0.5), local_steps=1, rng=np.random.default_rng(0),
+      ... )
+      >>> training.run(60).round(6)
+      array([2.])
+      >>> training.history.shape
+      (60, 1)
     """
 
     def __init__(
@@ -66,45 +67,55 @@ class FederatedAveraging:
         regularisation: float = 0.0,
         persistent: bool = False,
         alter: AlterWeights | None = None,
-        weights: Sequence[float] | None = None,
-        after_round: AfterAveraging | None = None,
+        after_round: AfterAverage | None = None,
+        shares: Sequence[float] | None = None,
     ) -> None:
-        at_least("local_steps", local_steps, 1)
         if not shards:
-            raise ValueError("shards is empty; at least one is needed")
+            raise ValueError("`shards` must hold at least one shard, got none.")
         if not 0.0 <= regularisation < np.inf:
-            raise ValueError(f"regularisation is {regularisation!r}; it must be at least 0")
+            raise ValueError(
+                f"`regularisation` must be finite and at least 0, got {regularisation!r}."
+            )
         sizes = np.array([shard.size for shard in shards], dtype=np.float64)
-        shares = sizes / sizes.sum() if weights is None else finite_array("weights", weights)
-        if shares.shape != sizes.shape or not (shares > 0).all():
-            raise ValueError(f"weights are {weights}; there must be {len(shards)}, all above 0")
-        self.weights = np.zeros(model.dimension) if start is None else finite_array("start", start)
-        self._model, self._shards, self._shares = model, tuple(shards), shares
-        self._rule, self._local_steps, self._persistent = rule, local_steps, persistent
-        self._penalty = regularisation / float(sizes.sum())
-        self._alter, self._after_round, self._rng = alter, after_round, generator(rng)
+        self._shares = sizes / sizes.sum() if shares is None else finite_array("shares", shares)
+        if self._shares.shape != sizes.shape or not (self._shares > 0).all():
+            raise ValueError(f"`shares` must be {len(shards)} numbers above 0, got {shares!r}.")
+        self._model = model
+        self._shards = tuple(shards)
+        self._rule = rule
+        self._local_steps = at_least("local_steps", local_steps, 1)
+        self._rng = generator(rng)
+        self._penalty = regularisation / sizes.sum()
+        self._persistent = persistent
+        self._alter = alter
+        self._after_round = after_round
         self._states: list[State] = [{} for _ in shards]
         self._history: list[FloatArray] = []
+        self.weights = np.zeros(model.dimension) if start is None else finite_array("start", start)
+        self.round = 0
 
     @property
     def history(self) -> FloatArray:
-        """The weights after each round so far, (rounds, ..., d)."""
+        """The weights after each round, (rounds, ..., d)."""
+        if not self._history:
+            return np.zeros((0, *self.weights.shape))
         return np.stack(self._history)
 
-    def run(self, rounds: int) -> None:
-        """Makes `rounds` more rounds."""
+    def run(self, rounds: int) -> FloatArray:
+        """Makes `rounds` more rounds; gives the weights after the last."""
         for _ in range(at_least("rounds", rounds, 1)):
-            number = len(self._history) + 1
-            total = np.zeros(())
+            self.round += 1
+            average = np.zeros(())
             for client, share in enumerate(self._shares):
-                total = total + share * self._change(client, number)
+                average = average + share * self._change(client)
             if self._after_round is not None:
-                self._after_round(total, number)
-            self.weights = self.weights + total
+                self._after_round(average, self.round)
+            self.weights = self.weights + average
             self._history.append(self.weights)
+        return self.weights
 
-    def _change(self, client: int, number: int) -> FloatArray:
-        """What a client sends."""
+    def _change(self, client: int) -> FloatArray:
+        """What the client sends: how its local steps move the weights, altered."""
         state = self._states[client] if self._persistent else {}
         local = self.weights
         for _ in range(self._local_steps):
@@ -115,4 +126,4 @@ class FederatedAveraging:
         change = local - self.weights
         if self._alter is None:
             return change
-        return self._alter(change, Context(client=client, round=number, rng=self._rng))
+        return self._alter(change, Context(client=client, round=self.round, rng=self._rng))

@@ -18,8 +18,9 @@ import numpy as np
 from pvi.gaussian import MeanFieldGaussian
 from pvi.models.protocol import Model
 from pvi.shard import Shard
-from pvi.solvers.local import Context, prior_gradient, to_gaussian
+from pvi.solvers.gradient import prior_gradient, to_gaussian
 from pvi.solvers.minibatch import FixedSizeSampling
+from pvi.solvers.problem import Context
 from pvi.solvers.rules import Rule, State
 from pvi.validate import at_least, finite_array, generator
 
@@ -45,7 +46,7 @@ class RecordSampling:
     """Records drawn uniformly from all clients' data: unbiased, and the centralised yardstick.
 
     Attributes:
-        batch_size: records per step; None takes all.
+      batch_size: Records per step; None takes all.
     """
 
     batch_size: int | None = None
@@ -69,11 +70,11 @@ class ClientSampling:
     """One client per step, with probability ∝ its rate, then a minibatch of its records.
 
     Attributes:
-        batch_size: records per step.
-        rates: one per client; 1/N_m if not given (Workshop section 3).
-        weight: the factor of a minibatch of L records. `total`: N/L, as if it spoke for all data.
-            `own`: N_m/L, as if it spoke for its client. `importance`: N_m/(L p_m), which alone is
-            unbiased for the global objective.
+      batch_size: Records per step.
+      rates: One per client; 1/N_m if not given (Workshop section 3).
+      weight: The factor of a minibatch of L records. `total`: N/L, as if it spoke for all data.
+        `own`: N_m/L, as if it spoke for its client. `importance`: N_m/(L p_m), which alone is
+        unbiased for the global objective.
     """
 
     batch_size: int
@@ -84,7 +85,7 @@ class ClientSampling:
         at_least("batch_size", self.batch_size, 1)
         if self.weight not in ("total", "own", "importance"):
             raise ValueError(
-                f"weight is {self.weight!r}; it must be 'total', 'own' or 'importance'"
+                f"`weight` must be 'total', 'own' or 'importance', got {self.weight!r}."
             )
 
     def draw(self, shards: Sequence[Shard], rng: np.random.Generator) -> Draw:
@@ -92,7 +93,7 @@ class ClientSampling:
         sizes = np.array([shard.size for shard in shards], dtype=np.float64)
         rates = 1.0 / sizes if self.rates is None else finite_array("rates", self.rates)
         if rates.shape != sizes.shape or not (rates > 0).all():
-            raise ValueError(f"rates are {self.rates}; {len(shards)} positive numbers are needed")
+            raise ValueError(f"`rates` must be {len(shards)} numbers above 0, got {self.rates}.")
         share = rates / rates.sum()
         client = int(rng.choice(len(shards), p=share))
         batch = FixedSizeSampling(batch_size=self.batch_size).draw(shards[client].size, (), rng)
@@ -122,36 +123,36 @@ def global_vi(
     """Maximises the global evidence lower bound over mean and log-variance.
 
     Args:
-        model: the likelihood.
-        prior: p.
-        shards: the clients' data.
-        rule: SGD, Adagrad or Adam.
-        steps: gradient steps; each is one communication.
-        sampling: chooses each step's data.
-        rng: all randomness.
-        start: where to begin; the prior if not given.
-        own_state: whether each client keeps its own state of the rule, as when clients run it and
-            send parameter steps; otherwise the server has one for all.
-        callback: called with the step number (from 1) and q after each step.
+      model: The likelihood.
+      prior: p.
+      shards: The clients' data.
+      rule: SGD, Adagrad or Adam.
+      steps: Gradient steps; each is one communication.
+      sampling: Chooses each step's data.
+      rng: All randomness.
+      start: Where to begin; the prior if not given.
+      own_state: Whether each client keeps its own state of the rule, as when clients run it and
+        send parameter steps; otherwise the server has one for all.
+      callback: Called with the step number (from 1) and q after each step.
 
     Example:
-        >>> from pvi import Adam, LinearRegression
-        >>> shard = Shard(inputs=[[1.0], [1.0], [1.0]], targets=[1.0, 2.0, 3.0])
-        >>> q = global_vi(
-        ...     LinearRegression(dimension=1, noise_std=1.0),
-        ...     MeanFieldGaussian.from_mean_variance([0.0], [1.0]),
-        ...     [shard],
-        ...     rule=Adam(learning_rate=0.05),
-        ...     steps=500,
-        ...     sampling=RecordSampling(),
-        ...     rng=np.random.default_rng(0),
-        ... )
-        >>> q.mean.round(3), q.variance.round(3)
-        (array([1.5]), array([0.25]))
+      >>> from pvi import Adam, LinearRegression
+      >>> shard = Shard(inputs=[[1.0], [1.0], [1.0]], targets=[1.0, 2.0, 3.0])
+      >>> q = global_vi(
+      ...     LinearRegression(dimension=1, noise_std=1.0),
+      ...     MeanFieldGaussian.from_mean_variance([0.0], [1.0]),
+      ...     [shard],
+      ...     rule=Adam(learning_rate=0.05),
+      ...     steps=500,
+      ...     sampling=RecordSampling(),
+      ...     rng=np.random.default_rng(0),
+      ... )
+      >>> q.mean.round(3), q.variance.round(3)
+      (array([1.5]), array([0.25]))
     """
     at_least("steps", steps, 1)
     if not shards:
-        raise ValueError("shards is empty; at least one is needed")
+        raise ValueError("`shards` must hold at least one shard, got none.")
     begin = prior if start is None else start
     parameters = np.concatenate([begin.mean, -np.log(begin.precision)], axis=-1)
     states: dict[int | None, State] = {}

@@ -31,20 +31,20 @@ def load_adult(
     """The 48842 records of UCI Adult as numbers; labels are 1 for an income above 50,000, else 0.
 
     Args:
-        path: A directory or archive with `adult.data` and `adult.test`; by default what the
-            environment variable `DP_ASSAY_ADULT` names, or the cache, or a download.
-        scaling: What happens to the six numeric columns. "exact": mean 0 and standard deviation
-            1 over all records, test records included, as in the Workshop's published
-            preprocessing; that is *not private*, see `pvi.data.scaling`. "public": bounds known
-            without the data are mapped onto [−1, 1] and values outside are clipped; private,
-            because nothing is learnt from the records. "none": the raw numbers.
-        bias: Whether a column of ones comes first (109 columns, as in TMLR).
-        cache_dir: Where downloads are kept; see `pvi.data.cache_directory`.
-        download: Whether the network may be used.
+      path: A directory or archive with `adult.data` and `adult.test`; by default what the
+        environment variable `DP_ASSAY_ADULT` names, or the cache, or a download.
+      scaling: What happens to the six numeric columns. "exact": mean 0 and standard deviation
+        1 over all records, test records included, as in the Workshop's published
+        preprocessing; that is *not private*, see `pvi.data.scaling`. "public": bounds known
+        without the data are mapped onto [−1, 1] and values outside are clipped; private,
+        because nothing is learnt from the records. "none": the raw numbers.
+      bias: Whether a column of ones comes first (109 columns, as in TMLR).
+      cache_dir: Where downloads are kept; see `pvi.data.cache_directory`.
+      download: Whether the network may be used.
 
     Raises:
-        DataUnavailableError: No source is within reach; the message says what to do.
-        HashMismatchError: The files under the given path are not the UCI files.
+      DataUnavailableError: No source is within reach; the message says what to do.
+      HashMismatchError: The files under the given path are not the UCI files.
     """
     if scaling not in ("exact", "public", "none"):
         raise ValueError(f"scaling is {scaling!r}, must be 'exact', 'public' or 'none'")
@@ -61,8 +61,8 @@ def public_scaler() -> Scaler:
     """Scales the six numeric columns by bounds that do not depend on the records.
 
     Example:
-        >>> float(public_scaler()([[17, 0, 1, 0, 0, 1]]).max())
-        -1.0
+      >>> float(public_scaler()([[17, 0, 1, 0, 0, 1]]).max())
+      -1.0
     """
     return scaler_from_bounds([a for a, _ in NUMERIC.values()], [b for _, b in NUMERIC.values()])
 
@@ -71,13 +71,13 @@ def parse_adult(*contents: bytes) -> Dataset:
     """Reads raw files into 108 columns; numbers are left as they are.
 
     Example:
-        >>> record = (
-        ...     b"39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, "
-        ...     b"Not-in-family, White, Male, 2174, 0, 40, United-States, <=50K"
-        ... )
-        >>> data = parse_adult(record)
-        >>> data.features.shape, data.labels.tolist(), data.features[0, :3].tolist()
-        ((1, 108), [0], [39.0, 77516.0, 13.0])
+      >>> record = (
+      ...     b"39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, "
+      ...     b"Not-in-family, White, Male, 2174, 0, 40, United-States, <=50K"
+      ... )
+      >>> data = parse_adult(record)
+      >>> data.features.shape, data.labels.tolist(), data.features[0, :3].tolist()
+      ((1, 108), [0], [39.0, 77516.0, 13.0])
     """
     records = [
         fields

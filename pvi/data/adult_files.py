@@ -59,13 +59,13 @@ def adult_files(
     """The raw bytes of `adult.data` and `adult.test`, hash-checked.
 
     Args:
-        path: A directory or archive with the files; by default what `DP_ASSAY_ADULT` names.
-        cache_dir: Where downloads are kept; by default `cache_directory()`.
-        download: Whether the network may be used.
+      path: A directory or archive with the files; by default what `DP_ASSAY_ADULT` names.
+      cache_dir: Where downloads are kept; by default `cache_directory()`.
+      download: Whether the network may be used.
 
     Raises:
-        HashMismatchError: The files under the given path are not the UCI files.
-        DataUnavailableError: There is no path, no cached copy and no source within reach.
+      HashMismatchError: The files under the given path are not the UCI files.
+      DataUnavailableError: There is no path, no cached copy and no source within reach.
     """
     given = path if path is not None else os.environ.get(ADULT_VARIABLE) or None
     if given is not None:

@@ -32,8 +32,8 @@ def cache_directory(
     macOS, `%LOCALAPPDATA%` on Windows, each with `dp-assay` below it. Nothing is created here.
 
     Example:
-        >>> cache_directory("here").name
-        'here'
+      >>> cache_directory("here").name
+      'here'
     """
     if override is not None:
         return Path(override).expanduser()
@@ -55,8 +55,8 @@ def check_sha256(content: bytes, expected: str, origin: str) -> bytes:
     """The same bytes, once their hash has been found right.
 
     Example:
-        >>> check_sha256(b"", hashlib.sha256(b"").hexdigest(), "nowhere")
-        b''
+      >>> check_sha256(b"", hashlib.sha256(b"").hexdigest(), "nowhere")
+      b''
     """
     found = hashlib.sha256(content).hexdigest()
     if found != expected:

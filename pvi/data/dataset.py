@@ -11,9 +11,9 @@ class Dataset:
     """Feature rows and one label for each.
 
     Attributes:
-        features: Array of shape (..., n, d), float64.
-        labels: Array of shape (..., n): the response of a regression, or the classes 0 and 1.
-        names: The d column names, or empty where columns have none.
+      features: Array of shape (..., n, d), float64.
+      labels: Array of shape (..., n): the response of a regression, or the classes 0 and 1.
+      names: The d column names, or empty where columns have none.
     """
 
     features: NDArray[np.float64]
@@ -44,9 +44,9 @@ class Dataset:
         """The same columns, only the given rows, of every repetition.
 
         Example:
-            >>> data = Dataset(features=np.eye(3), labels=np.array([0, 1, 1]))
-            >>> data.take([2, 0]).labels.tolist()
-            [1, 0]
+          >>> data = Dataset(features=np.eye(3), labels=np.array([0, 1, 1]))
+          >>> data.take([2, 0]).labels.tolist()
+          [1, 0]
         """
         index = np.asarray(rows, dtype=np.intp)
         return Dataset(

@@ -118,12 +118,12 @@ def load_mimic(
     together are 21139 stays, 2797 of them deaths, in the benchmark's published version.
 
     Args:
-        root: The task's directory, `in-hospital-mortality` in the benchmark's scripts.
-        partitions: Which of its sub-directories to read, in this order.
+      root: The task's directory, `in-hospital-mortality` in the benchmark's scripts.
+      partitions: Which of its sub-directories to read, in this order.
 
     Raises:
-        FileNotFoundError: A listfile or a stay that it names is missing.
-        ValueError: A file does not have the layout above; the message names file and line.
+      FileNotFoundError: A listfile or a stay that it names is missing.
+      ValueError: A file does not have the layout above; the message names file and line.
     """
     rows: list[NDArray[np.float64]] = []
     labels: list[int] = []
@@ -161,13 +161,13 @@ def stay_features(hours: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
     where all measurements are equal.
 
     Args:
-        hours: Times of measurement, shape (T,), in ascending order.
-        values: Measurements, shape (T, 17), NaN where there are none.
+      hours: Times of measurement, shape (T,), in ascending order.
+      values: Measurements, shape (T, 17), NaN where there are none.
 
     Example:
-        >>> features = stay_features([0.0, 1.0], np.tile([[2.0], [4.0]], 17))
-        >>> dict(zip(STATISTICS, features[:6].tolist()))
-        {'min': 2.0, 'max': 4.0, 'mean': 3.0, 'std': 1.0, 'skew': 0.0, 'len': 2.0}
+      >>> features = stay_features([0.0, 1.0], np.tile([[2.0], [4.0]], 17))
+      >>> dict(zip(STATISTICS, features[:6].tolist()))
+      {'min': 2.0, 'max': 4.0, 'mean': 3.0, 'std': 1.0, 'skew': 0.0, 'len': 2.0}
     """
     times = np.asarray(hours, dtype=np.float64)
     table = np.asarray(values, dtype=np.float64)
@@ -189,12 +189,12 @@ def fill_missing(features: ArrayLike, fill: ArrayLike) -> NDArray[np.float64]:
     records and is as much a release as exact scaling is: see `pvi.data.scaling`.
 
     Args:
-        features: Shape (n, d).
-        fill: A number or shape (d,), finite.
+      features: Shape (n, d).
+      fill: A number or shape (d,), finite.
 
     Example:
-        >>> fill_missing([[1.0, np.nan]], 0.0).tolist()
-        [[1.0, 0.0]]
+      >>> fill_missing([[1.0, np.nan]], 0.0).tolist()
+      [[1.0, 0.0]]
     """
     table = np.asarray(features, dtype=np.float64)
     values = np.asarray(fill, dtype=np.float64)

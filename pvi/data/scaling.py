@@ -33,12 +33,12 @@ class Scaler:
     """The map x ↦ (clip(x) − shift) / scale, column by column.
 
     Attributes:
-        shift: What is subtracted, shape (d,).
-        scale: What is divided by, shape (d,), positive.
-        lower: Values below are raised to this first; −∞ where there is no clipping.
-        upper: Values above are lowered to this first; +∞ where there is no clipping.
-        data_dependent: Whether shift and scale were computed from records. If so, using this
-            scaler releases them: see the module's notes.
+      shift: What is subtracted, shape (d,).
+      scale: What is divided by, shape (d,), positive.
+      lower: Values below are raised to this first; −∞ where there is no clipping.
+      upper: Values above are lowered to this first; +∞ where there is no clipping.
+      data_dependent: Whether shift and scale were computed from records. If so, using this
+        scaler releases them: see the module's notes.
     """
 
     shift: NDArray[np.float64]
@@ -81,12 +81,12 @@ def fit_scaler(features: ArrayLike) -> Scaler:
     release of 2d numbers: see the module's notes before using it on records to be protected.
 
     Args:
-        features: Records, shape (n, d), finite.
+      features: Records, shape (n, d), finite.
 
     Example:
-        >>> scaler = fit_scaler([[0.0, 5.0], [2.0, 5.0]])
-        >>> scaler([[0.0, 5.0], [2.0, 5.0]]).tolist(), scaler.data_dependent
-        ([[-1.0, 0.0], [1.0, 0.0]], True)
+      >>> scaler = fit_scaler([[0.0, 5.0], [2.0, 5.0]])
+      >>> scaler([[0.0, 5.0], [2.0, 5.0]]).tolist(), scaler.data_dependent
+      ([[-1.0, 0.0], [1.0, 0.0]], True)
     """
     values = np.asarray(features, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] == 0:
@@ -113,13 +113,13 @@ def scaler_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Scaler:
     scaled record lies in the cube [−1, 1]^d, so its norm is at most √d whatever the data.
 
     Args:
-        lower: Public lower bounds, shape (d,), finite.
-        upper: Public upper bounds, shape (d,), finite, above lower.
+      lower: Public lower bounds, shape (d,), finite.
+      upper: Public upper bounds, shape (d,), finite, above lower.
 
     Example:
-        >>> scaler = scaler_from_bounds([0], [100])
-        >>> scaler([[50.0], [250.0]]).tolist(), scaler.data_dependent
-        ([[0.0], [1.0]], False)
+      >>> scaler = scaler_from_bounds([0], [100])
+      >>> scaler([[50.0], [250.0]]).tolist(), scaler.data_dependent
+      ([[0.0], [1.0]], False)
     """
     low, high = np.atleast_1d(np.asarray(lower, float)), np.atleast_1d(np.asarray(upper, float))
     if low.shape != high.shape or low.ndim != 1:

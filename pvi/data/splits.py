@@ -31,8 +31,8 @@ class Split:
     """Which record belongs to which client; every record is in exactly one place.
 
     Attributes:
-        clients: One index array for each client, the small clients first.
-        leftover: The records that belong to nobody: fewer than there are clients.
+      clients: One index array for each client, the small clients first.
+      leftover: The records that belong to nobody: fewer than there are clients.
     """
 
     clients: tuple[NDArray[np.intp], ...]
@@ -68,27 +68,27 @@ def split(
     papers it stands for how data happened to fall to clients and is not part of any release.
 
     Args:
-        labels: One class per record, shape (n,), exactly two distinct values.
-        clients: M, even and at least 2.
-        rho: ρ in [0, 1]: 0 makes all clients equal, 1 leaves the small ones empty.
-        kappa: κ in [−λ/(1−λ), 1]: 0 keeps the class balance, 1 gives small clients the majority
-            class only, −λ/(1−λ) the minority class only.
-        rng: Where the randomness comes from.
-        majority: Which label counts as the majority; by default the more frequent one, and of
-            two equally frequent ones the smaller. TMLR's code always takes class 0, which
-            matters for its balanced data.
+      labels: One class per record, shape (n,), exactly two distinct values.
+      clients: M, even and at least 2.
+      rho: ρ in [0, 1]: 0 makes all clients equal, 1 leaves the small ones empty.
+      kappa: κ in [−λ/(1−λ), 1]: 0 keeps the class balance, 1 gives small clients the majority
+        class only, −λ/(1−λ) the minority class only.
+      rng: Where the randomness comes from.
+      majority: Which label counts as the majority; by default the more frequent one, and of
+        two equally frequent ones the smaller. TMLR's code always takes class 0, which
+        matters for its balanced data.
 
     Raises:
-        ValueError: An argument is out of its domain, or the small clients together would need
-            more records of one class than there are.
+      ValueError: An argument is out of its domain, or the small clients together would need
+        more records of one class than there are.
 
     Example:
-        >>> labels = np.repeat([0, 1], [760, 240])
-        >>> parts = split(labels, 10, 0.7, -3, np.random.default_rng(0))
-        >>> parts.sizes
-        (30, 30, 30, 30, 30, 170, 170, 170, 170, 170)
-        >>> parts.shares(labels, 0)[0]  # ⌊30·0.04⌋/30
-        0.03333333333333333
+      >>> labels = np.repeat([0, 1], [760, 240])
+      >>> parts = split(labels, 10, 0.7, -3, np.random.default_rng(0))
+      >>> parts.sizes
+      (30, 30, 30, 30, 30, 170, 170, 170, 170, 170)
+      >>> parts.shares(labels, 0)[0]  # ⌊30·0.04⌋/30
+      0.03333333333333333
     """
     values = np.asarray(labels)
     if values.ndim != 1:
@@ -138,9 +138,9 @@ def holdout(
     Workshop, ⌊0.8·5594⌋ for TMLR's MIMIC-III, one half for TMLR's Adult.
 
     Example:
-        >>> train, test = holdout(10, 8, np.random.default_rng(0))
-        >>> len(train), len(test)
-        (8, 2)
+      >>> train, test = holdout(10, 8, np.random.default_rng(0))
+      >>> len(train), len(test)
+      (8, 2)
     """
     if not 0 <= train <= count:
         raise ValueError(f"train is {train}, must be between 0 and count = {count}")
@@ -155,8 +155,8 @@ def balance(labels: ArrayLike, rng: np.random.Generator) -> NDArray[np.intp]:
     exact count of the rarer class: public knowledge, or a release.
 
     Example:
-        >>> sorted(balance([0, 0, 0, 1], np.random.default_rng(0)).tolist())[-1]
-        3
+      >>> sorted(balance([0, 0, 0, 1], np.random.default_rng(0)).tolist())[-1]
+      3
     """
     major, minor = _by_class(np.asarray(labels), None)
     kept = rng.choice(major, size=len(minor), replace=False)

@@ -25,22 +25,22 @@ def linear_data(
     are `theta=[-1, 2], noise_scale=3, size=200, batch=(5,)`.
 
     Args:
-        theta: Coefficients, the intercept first; shape (D+1,), or any shape that broadcasts
-            against (*batch, D+1), so that repetitions may differ in their coefficients.
-        noise_scale: σ_e, the standard deviation of the noise; 0 gives noiseless responses.
-        size: The number of rows n of each repetition.
-        rng: Where the randomness comes from.
-        batch: Leading axes of independent repetitions.
+      theta: Coefficients, the intercept first; shape (D+1,), or any shape that broadcasts
+        against (*batch, D+1), so that repetitions may differ in their coefficients.
+      noise_scale: σ_e, the standard deviation of the noise; 0 gives noiseless responses.
+      size: The number of rows n of each repetition.
+      rng: Where the randomness comes from.
+      batch: Leading axes of independent repetitions.
 
     Returns:
-        Features of shape (*batch, n, D+1), labels of shape (*batch, n).
+      Features of shape (*batch, n, D+1), labels of shape (*batch, n).
 
     Example:
-        >>> data = linear_data(
-        ...     theta=[-1, 2], noise_scale=3, size=200, rng=np.random.default_rng(0), batch=(5,)
-        ... )
-        >>> data.features.shape, data.labels.shape
-        ((5, 200, 2), (5, 200))
+      >>> data = linear_data(
+      ...     theta=[-1, 2], noise_scale=3, size=200, rng=np.random.default_rng(0), batch=(5,)
+      ... )
+      >>> data.features.shape, data.labels.shape
+      ((5, 200, 2), (5, 200))
     """
     if not (np.isfinite(noise_scale) and noise_scale >= 0):
         raise ValueError(f"noise_scale is {noise_scale}, must be finite and at least 0")
@@ -62,9 +62,9 @@ def logistic_data(
     −1 and +1. Arguments and shapes are those of `linear_data`; labels are integers.
 
     Example:
-        >>> data = logistic_data(theta=[0, 5], size=4, rng=np.random.default_rng(0))
-        >>> sorted(set(data.labels.tolist())) in ([0], [1], [0, 1])
-        True
+      >>> data = logistic_data(theta=[0, 5], size=4, rng=np.random.default_rng(0))
+      >>> sorted(set(data.labels.tolist())) in ([0], [1], [0, 1])
+      True
     """
     features, signal = _design(theta, size, rng, batch)
     labels = (rng.random(signal.shape) < expit(signal)).astype(np.int64)

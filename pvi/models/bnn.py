@@ -21,9 +21,9 @@ class BayesianNeuralNetwork:
     two calls with equal generators give the same function of q.
 
     Attributes:
-        inputs: the number of columns of the inputs.
-        hidden: the number of hidden units.
-        samples: draws of θ per expectation.
+      inputs: The number of columns of the inputs.
+      hidden: The number of hidden units.
+      samples: Draws of θ per expectation.
     """
 
     inputs: int
@@ -157,8 +157,8 @@ class BayesianNeuralNetwork:
 
 def _tensors(shard: Shard) -> tuple[torch.Tensor, torch.Tensor]:
     if shard.batch_shape:
-        raise ValueError(f"the shard has batch axes {shard.batch_shape}; none are allowed here")
+        raise ValueError(f"`shard` must have no batch axes here, got {shard.batch_shape}.")
     if not (np.abs(shard.targets) == 1.0).all():
         bad = shard.targets[np.abs(shard.targets) != 1.0].flat[0]
-        raise ValueError(f"targets contain {bad}; the network takes -1 and +1")
+        raise ValueError(f"`targets` must be -1 and +1, got {bad}.")
     return torch.from_numpy(np.array(shard.inputs)), torch.from_numpy(np.array(shard.targets))

@@ -18,15 +18,15 @@ class LinearRegression:
     """Linear regression; a column of ones in the inputs gives the intercept.
 
     Attributes:
-        dimension: the number of columns of the inputs.
-        noise_std: the standard deviation of the targets' noise.
+      dimension: The number of columns of the inputs.
+      noise_std: The standard deviation of the targets' noise.
 
     Example:
-        >>> model = LinearRegression(dimension=1, noise_std=1.0)
-        >>> prior = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
-        >>> shard = Shard(inputs=[[1.0], [1.0], [1.0]], targets=[1.0, 2.0, 3.0])
-        >>> model.optimum(prior, shard).mean
-        array([1.5])
+      >>> model = LinearRegression(dimension=1, noise_std=1.0)
+      >>> prior = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
+      >>> shard = Shard(inputs=[[1.0], [1.0], [1.0]], targets=[1.0, 2.0, 3.0])
+      >>> model.optimum(prior, shard).mean
+      array([1.5])
     """
 
     dimension: int

@@ -23,15 +23,15 @@ class LogisticRegression:
     1e-5 for any margin variance; with 64 nodes within 1e-9 and 1e-7 (tested against mpmath).
 
     Attributes:
-        dimension: the number of columns of the inputs.
-        nodes: the number of quadrature nodes.
+      dimension: The number of columns of the inputs.
+      nodes: The number of quadrature nodes.
 
     Example:
-        >>> model = LogisticRegression(dimension=1)
-        >>> q = MeanFieldGaussian.from_mean_variance([0.0], [1e-12])
-        >>> shard = Shard(inputs=[[1.0]], targets=[1.0])
-        >>> bool(np.isclose(model.expected_log_likelihood(q, shard)[0], -np.log(2)))
-        True
+      >>> model = LogisticRegression(dimension=1)
+      >>> q = MeanFieldGaussian.from_mean_variance([0.0], [1e-12])
+      >>> shard = Shard(inputs=[[1.0]], targets=[1.0])
+      >>> bool(np.isclose(model.expected_log_likelihood(q, shard)[0], -np.log(2)))
+      True
     """
 
     dimension: int
@@ -101,4 +101,4 @@ class LogisticRegression:
 def _check_labels(targets: FloatArray) -> None:
     if not (np.abs(targets) == 1.0).all():
         bad = targets[np.abs(targets) != 1.0].flat[0]
-        raise ValueError(f"targets contain {bad}; logistic regression takes -1 and +1")
+        raise ValueError(f"`targets` must be -1 and +1, got {bad}.")

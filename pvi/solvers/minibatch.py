@@ -1,6 +1,6 @@
 """Which records enter a local step. Simulation samplers: numpy generators are not cryptographic."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -12,9 +12,9 @@ class Batch(NamedTuple):
     """The records of one step.
 
     Attributes:
-        indices: rows to take, (L,) or (..., L); None takes all.
-        mask: 1 or 0 per taken row, (..., L); None keeps all. A masked row's gradient is zero.
-        expected_size: the size that the step is scaled by: what was asked for, not what came.
+      indices: Rows to take, (L,) or (..., L); None takes all.
+      mask: 1 or 0 per taken row, (..., L); None keeps all. A masked row's gradient is zero.
+      expected_size: The size that the step is scaled by: what was asked for, not what came.
     """
 
     indices: IntArray | None
@@ -23,7 +23,13 @@ class Batch(NamedTuple):
 
 
 class Sampler(Protocol):
-    """Chooses the records of a local step."""
+    """Chooses the records of a local step. Inherit from it if every step is drawn alike."""
+
+    __slots__ = ()
+
+    def begin(self) -> "Sampler":
+        """Gives the sampler of one local optimisation; itself if steps do not depend on others."""
+        return self
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
         """Draws from `size` records, independently for each of the repetitions `batch_shape`."""
@@ -31,7 +37,7 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullBatch:
+class FullBatch(Sampler):
     """Every record in every step."""
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
@@ -40,11 +46,11 @@ class FullBatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixedSizeSampling:
+class FixedSizeSampling(Sampler):
     """`batch_size` records without replacement, anew in each step.
 
     Attributes:
-        batch_size: the number of records; a smaller shard gives all of its records.
+      batch_size: The number of records; a smaller shard gives all of its records.
     """
 
     batch_size: int
@@ -62,13 +68,13 @@ class FixedSizeSampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoissonSampling:
+class PoissonSampling(Sampler):
     """Each record on its own with probability `sampling_rate`, anew in each step.
 
     The step is scaled by the expected size, never by the realised one.
 
     Attributes:
-        sampling_rate: in (0, 1].
+      sampling_rate: In (0, 1].
     """
 
     sampling_rate: float
@@ -83,3 +89,34 @@ class PoissonSampling:
         if not batch_shape:
             return Batch(np.flatnonzero(chosen), None, expected)
         return Batch(None, chosen.astype(np.float64), expected)
+
+
+@dataclass(slots=True, kw_only=True)
+class ShuffledSampling(Sampler):
+    """The records in random order, cut into batches, one pass ("epoch") after the other.
+
+    Every local optimisation begins an epoch of its own; its order is drawn with its first batch.
+
+    Attributes:
+      batch_size: The records in a batch; an epoch's last batch may be smaller.
+    """
+
+    batch_size: int
+    _order: IntArray | None = field(default=None, init=False, repr=False)
+    _position: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        at_least("batch_size", self.batch_size, 1)
+
+    def begin(self) -> Sampler:
+        """Gives a sampler at the beginning of an epoch."""
+        return ShuffledSampling(batch_size=self.batch_size)
+
+    def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
+        """Gives the next batch of the epoch, in an order of its own for each repetition."""
+        if self._order is None or self._position >= size:
+            self._order = np.argsort(rng.random((*batch_shape, size)), axis=-1)
+            self._position = 0
+        rows = self._order[..., self._position : self._position + self.batch_size]
+        self._position += self.batch_size
+        return Batch(rows, None, float(self.batch_size))

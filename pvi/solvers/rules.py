@@ -38,11 +38,11 @@ class SGD:
     """Plain gradient ascent: rate · g.
 
     Attributes:
-        learning_rate: a number, or a function of the step number, which starts at 1.
+      learning_rate: A number, or a function of the step number, which starts at 1.
 
     Example:
-        >>> SGD(learning_rate=0.5).step(np.array([2.0]), {})[0]
-        array([1.])
+      >>> SGD(learning_rate=0.5).step(np.array([2.0]), {})[0]
+      array([1.])
     """
 
     learning_rate: LearningRate
@@ -61,12 +61,12 @@ class Adagrad:
     """Adagrad (Duchi, Hazan, Singer 2011): rate · g / (√Σg² + stability).
 
     Attributes:
-        learning_rate: a number, or a function of the step number, which starts at 1.
-        stability: keeps the divisor away from 0.
+      learning_rate: A number, or a function of the step number, which starts at 1.
+      stability: Keeps the divisor away from 0.
 
     Example:
-        >>> Adagrad(learning_rate=0.5, stability=0.0).step(np.array([-2.0]), {})[0]
-        array([-0.5])
+      >>> Adagrad(learning_rate=0.5, stability=0.0).step(np.array([-2.0]), {})[0]
+      array([-0.5])
     """
 
     learning_rate: LearningRate
@@ -88,14 +88,14 @@ class Adam:
     """Adam with bias correction (Kingma and Ba 2015; TUM 5.2.2).
 
     Attributes:
-        learning_rate: a number, or a function of the step number, which starts at 1.
-        first_decay: β₁.
-        second_decay: β₂.
-        stability: keeps the divisor away from 0.
+      learning_rate: A number, or a function of the step number, which starts at 1.
+      first_decay: β₁.
+      second_decay: β₂.
+      stability: Keeps the divisor away from 0.
 
     Example:
-        >>> Adam(learning_rate=0.5, stability=0.0).step(np.array([-2.0]), {})[0]
-        array([-0.5])
+      >>> Adam(learning_rate=0.5, stability=0.0).step(np.array([-2.0]), {})[0]
+      array([-0.5])
     """
 
     learning_rate: LearningRate
@@ -107,7 +107,7 @@ class Adam:
         _check_rate(self.learning_rate)
         for name in ("first_decay", "second_decay"):
             if not 0.0 <= getattr(self, name) < 1.0:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be in [0, 1)")
+                raise ValueError(f"`{name}` must be in [0, 1), got {getattr(self, name)!r}.")
 
     def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
         """Gives the step and the new state."""

@@ -39,7 +39,9 @@ from pvi import (
     SGD,
     Context,
     LinearRegression,
+    LocalProblem,
     MeanFieldGaussian,
+    Model,
     Shard,
     StepContext,
     WholeShard,
@@ -203,15 +205,19 @@ def _descend(variant: Variant, *, clip_norm: float, steps: int = 1) -> MeanField
         noise_multiplier=2.0,
         variant=variant,
     )
-    return descent.solve(
-        LinearRegression(dimension=2, noise_std=1.5),
-        ONE_CLIENT,
+    return descent.solve(_problem(LinearRegression(dimension=2, noise_std=1.5))).q
+
+
+def _problem(model: Model) -> LocalProblem:
+    return LocalProblem(
+        model=model,
+        shard=ONE_CLIENT,
         cavity=CAVITY,
         start=START,
         state={},
         temperature=1.0,
         context=Context(client=0, round=1, rng=np.random.default_rng(6)),
-    ).q
+    )
 
 
 def test_the_thesiss_descent_without_its_ways_is_the_mechanisms() -> None:
@@ -231,15 +237,7 @@ def test_the_thesiss_descent_without_its_ways_is_the_mechanisms() -> None:
     )
     strategy = run.federation.clients[0].strategy
     assert isinstance(strategy, WholeShard)
-    expected = strategy.solver.solve(
-        strategy.model,
-        ONE_CLIENT,
-        cavity=CAVITY,
-        start=START,
-        state={},
-        temperature=1.0,
-        context=Context(client=0, round=1, rng=np.random.default_rng(6)),
-    ).q
+    expected = strategy.solver.solve(_problem(strategy.model)).q
     found = _descend(Variant(), clip_norm=0.7, steps=3)
     np.testing.assert_allclose(found.vector, expected.vector, rtol=1e-9)
 

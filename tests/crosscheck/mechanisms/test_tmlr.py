@@ -170,7 +170,7 @@ def test_factors_and_posterior_agree_as_the_memory_says(mechanism):
             factors = [client.factor.vector for client in run.federation.clients]
         else:
             factors = [
-                client.state[f"{part}/virtual_factor"]
+                client.state[part].factor.vector
                 for client in run.federation.clients
                 for part in range(2)
             ]

@@ -16,6 +16,7 @@ from pvi import (
     LinearRegression,
     LogisticRegression,
     MeanFieldGaussian,
+    Sampler,
     Sequential,
     Shard,
     Synchronous,
@@ -78,7 +79,7 @@ def test_partitioned_strategies(strategy):
     assert_batched_is_one_by_one(build, make_shards(rng, 50), range(5), Sequential())
 
 
-class FirstRecords:
+class FirstRecords(Sampler):
     """A sampler without chance, so that a batch and a loop see the same records."""
 
     def draw(self, size, batch_shape, rng):

@@ -16,7 +16,7 @@ from pvi import (
     local_energy,
 )
 from pvi.models.bnn import BayesianNeuralNetwork
-from pvi.solvers.local import prior_gradient
+from pvi.solvers import prior_gradient
 
 
 def random_q(rng, dimension, *lead):

@@ -79,5 +79,5 @@ def test_probit_prediction_is_close_to_the_integral_and_sampling_converges():
 
 def test_labels_other_than_plus_minus_one_are_refused():
     q = MeanFieldGaussian.from_mean_variance([0.0], [1.0])
-    with pytest.raises(ValueError, match=r"targets contain 0\.0"):
+    with pytest.raises(ValueError, match=r"`targets` must be .*, got 0\.0"):
         LogisticRegression(dimension=1).gradients(q, Shard(inputs=[[1.0]], targets=[0.0]))

@@ -88,12 +88,15 @@ def test_sequential_pvi_reaches_the_exact_posterior_for_any_partition_and_order(
 class TightSolver:
     """A local solver that owes nothing to pvi's own: quasi-Newton on (mean, log-variance)."""
 
-    def solve(self, model, shard, *, cavity, start, state, temperature, context):
+    def solve(self, problem):
+        model, shard, rng = problem.model, problem.shard, problem.context.rng
+        cavity, start, temperature = problem.cavity, problem.start, problem.temperature
+
         def negative(v):
             mean, log_variance = np.split(v, 2)
             q = MeanFieldGaussian.from_mean_variance(mean, np.exp(log_variance))
-            value = local_energy(model, q, cavity, shard, context.rng, temperature=temperature)
-            data = temperature * model.gradients(q, shard, context.rng).sum(axis=0)
+            value = local_energy(model, q, cavity, shard, rng, temperature=temperature)
+            data = temperature * model.gradients(q, shard, rng).sum(axis=0)
             by_mean = cavity.natural_mean - cavity.precision * mean
             by_log_variance = 0.5 - 0.5 * cavity.precision * np.exp(log_variance)
             return -float(value), -(data + np.concatenate([by_mean, by_log_variance]))
@@ -101,7 +104,8 @@ class TightSolver:
         begin = np.concatenate([start.mean, np.log(start.variance)])
         found = optimize.minimize(negative, begin, jac=True, method="BFGS", options={"gtol": 1e-9})
         mean, log_variance = np.split(found.x, 2)
-        return LocalResult(MeanFieldGaussian.from_mean_variance(mean, np.exp(log_variance)), state)
+        q = MeanFieldGaussian.from_mean_variance(mean, np.exp(log_variance))
+        return LocalResult(q, problem.state)
 
 
 LOGISTIC = LogisticRegression(dimension=2, nodes=64)
@@ -214,11 +218,11 @@ def test_other_schedules_have_the_same_fixed_point(logistic_run, schedule):
     assert float(federation.run(40).posterior.kl(q)) < 1e-9
 
 
-@pytest.mark.parametrize("average", [False, True])
-def test_gradient_solver_ends_at_the_same_fixed_point(logistic_run, average):
+@pytest.mark.parametrize("divisor", [1.0, None])
+def test_gradient_solver_ends_at_the_same_fixed_point(logistic_run, divisor):
     shards, _, q = logistic_run
     rule = Adam(learning_rate=lambda t: 0.1 / (1 + 0.01 * t))
-    solver = GradientSolver(rule=rule, steps=300, average=average)
+    solver = GradientSolver(rule=rule, steps=300, objective_divisor=divisor)
     clients = [
         Client(m, WholeShard(model=LOGISTIC, shard=shard, solver=solver))
         for m, shard in enumerate(shards)

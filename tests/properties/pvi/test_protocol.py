@@ -31,6 +31,7 @@ from pvi import (
     Federation,
     LinearRegression,
     MeanFieldGaussian,
+    PartState,
     ProtocolError,
     Sequential,
     Server,
@@ -58,10 +59,13 @@ class IntegerStrategy:
     def __init__(self, number):
         self.next = 1000 ** (number % 2) * (number + 1)
 
+    def initial_state(self):
+        return (PartState(),)
+
     def propose(self, posterior, factor, state, damping, context):
         self.next += 1
         change = MeanFieldGaussian(natural_mean=[float(self.next)], precision=[1.0])
-        return Wish(change, {"proposals": np.array(float(self.next))})
+        return Wish(change, (PartState(solver={"proposals": np.array(float(self.next))}),))
 
 
 class Network(RuleBasedStateMachine):

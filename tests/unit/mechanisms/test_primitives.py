@@ -158,7 +158,8 @@ def test_a_shuffled_epoch_uses_every_record_once_in_every_repetition():
             assert np.array_equal(np.sort(rows, axis=-1), np.broadcast_to(range(10), rows.shape))
             epochs.append(rows)
         assert not np.array_equal(epochs[0], epochs[1])
-        sampler = Shuffled(4, 10).sampler()
+        sampler.draw(10, shape, rng)
+        sampler = sampler.begin()  # what a message does: an epoch of its own
 
 
 @pytest.mark.parametrize("scheme", [FixedSize, Shuffled])

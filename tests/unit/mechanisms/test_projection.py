@@ -190,19 +190,11 @@ def test_an_error_leaves_a_transcript_that_can_be_projected():
     class Broken:
         calls = 0
 
-        def solve(self, model, shard, *, cavity, start, state, temperature, context):
+        def solve(self, problem):
             self.calls += 1
             if self.calls == 3:
                 raise RuntimeError("lost")
-            return ExactSolver().solve(
-                model,
-                shard,
-                cavity=cavity,
-                start=start,
-                state=state,
-                temperature=temperature,
-                context=context,
-            )
+            return ExactSolver().solve(problem)
 
     mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=2.0, precision_floor=1.0)
     run = mechanism.build(

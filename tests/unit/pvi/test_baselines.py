@@ -21,7 +21,7 @@ from pvi import (
     elbo_gradient,
     global_vi,
 )
-from pvi.solvers.local import prior_gradient
+from pvi.solvers import prior_gradient
 
 LINEAR = LinearRegression(dimension=2, noise_std=1.0)
 LOGISTIC = LogisticRegression(dimension=2)
@@ -54,7 +54,7 @@ def test_committee_same_and_split():
     local = [fit(PRIOR.precision / 3, PRIOR.natural_mean / 3, part) for part in parts]
     np.testing.assert_allclose(split.vector, sum(local), rtol=1e-12)
     assert np.abs(same.vector - split.vector).max() > 0.05
-    with pytest.raises(ValueError, match="variant is 'both'"):
+    with pytest.raises(ValueError, match=r"`variant` must be .*, got 'both'"):
         committee(LINEAR, PRIOR, parts, ExactSolver(), variant="both", rng=rng)
 
 
@@ -177,7 +177,7 @@ def test_global_vi_with_one_state_per_client_takes_larger_steps_for_rare_clients
 def test_federated_averaging_with_one_step_is_gradient_descent_on_pooled_data():
     parts = shards()
     pooled = Shard.concatenate(parts)
-    result = FederatedAveraging(
+    training = FederatedAveraging(
         LINEAR,
         parts,
         rule=SGD(learning_rate=0.1),
@@ -185,19 +185,19 @@ def test_federated_averaging_with_one_step_is_gradient_descent_on_pooled_data():
         rng=np.random.default_rng(0),
         regularisation=0.5,
     )
-    result.run(7)
+    training.run(7)
     weights = np.zeros(2)
     for _ in range(7):
         residual = pooled.targets - pooled.inputs @ weights
         weights = weights + 0.1 * (pooled.inputs.T @ residual - 0.5 * weights) / 15
-    np.testing.assert_allclose(result.weights, weights, rtol=1e-12)
-    assert result.history.shape == (7, 2)
+    np.testing.assert_allclose(training.weights, weights, rtol=1e-12)
+    assert training.history.shape == (7, 2)
 
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_federated_averaging_with_adam_matches_torch(persistent):
     parts = shards(labels=True)
-    result = FederatedAveraging(
+    training = FederatedAveraging(
         LOGISTIC,
         parts,
         rule=Adam(learning_rate=0.05),
@@ -205,7 +205,7 @@ def test_federated_averaging_with_adam_matches_torch(persistent):
         rng=np.random.default_rng(0),
         persistent=persistent,
     )
-    result.run(4)
+    training.run(4)
     weights = torch.zeros(2, dtype=torch.float64)
     locals_ = [torch.nn.Parameter(weights.clone()) for _ in parts]
     optimisers = [torch.optim.Adam([local], lr=0.05) for local in locals_]
@@ -223,13 +223,13 @@ def test_federated_averaging_with_adam_matches_torch(persistent):
                 optimisers[k].step()
             average += part.size / 15 * locals_[k].detach()
         weights = average
-    np.testing.assert_allclose(result.weights, weights.numpy(), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(training.weights, weights.numpy(), rtol=0, atol=1e-10)
 
 
 def test_federated_averaging_converges_to_the_pooled_optimum_with_one_local_step():
     parts = shards(labels=True)
     pooled = Shard.concatenate(parts)
-    result = FederatedAveraging(
+    training = FederatedAveraging(
         LOGISTIC,
         parts,
         rule=SGD(learning_rate=1.0),
@@ -237,13 +237,13 @@ def test_federated_averaging_converges_to_the_pooled_optimum_with_one_local_step
         rng=np.random.default_rng(0),
         regularisation=1.0,
     )
-    result.run(2000)
+    training.run(2000)
 
     def loss(w):
         return np.logaddexp(0, -pooled.targets * (pooled.inputs @ w)).sum() + 0.5 * w @ w
 
     best = optimize.minimize(loss, np.zeros(2), method="BFGS", options={"gtol": 1e-9}).x
-    np.testing.assert_allclose(result.weights, best, atol=1e-6)
+    np.testing.assert_allclose(training.weights, best, atol=1e-6)
 
 
 def test_federated_averaging_alter_hook_and_batches():
@@ -254,7 +254,7 @@ def test_federated_averaging_alter_hook_and_batches():
         return 0.5 * change
 
     start = np.zeros((3, 2))
-    result = FederatedAveraging(
+    training = FederatedAveraging(
         LINEAR,
         parts,
         rule=SGD(learning_rate=0.1),
@@ -263,8 +263,33 @@ def test_federated_averaging_alter_hook_and_batches():
         start=start,
         alter=alter,
     )
-    result.run(1)
+    training.run(1)
     assert calls == [(k, 1, (3, 2)) for k in range(3)]
     pooled = Shard.concatenate(parts)
     step = 0.05 * pooled.inputs.T @ pooled.targets / 15
-    np.testing.assert_allclose(result.weights, np.tile(step, (3, 1)), rtol=1e-12)
+    np.testing.assert_allclose(training.weights, np.tile(step, (3, 1)), rtol=1e-12)
+
+
+def test_federated_averaging_goes_on_where_it_stopped_and_tells_each_round():
+    """Three rounds and two more are five; the averages that were told add up to the weights."""
+    told = []
+
+    def training(**hooks):
+        return FederatedAveraging(
+            LOGISTIC,
+            shards(labels=True),
+            rule=Adam(learning_rate=0.05),
+            local_steps=2,
+            rng=np.random.default_rng(0),
+            persistent=True,
+            **hooks,
+        )
+
+    whole, halves = training(), training(after_round=lambda *call: told.append(call))
+    assert halves.history.shape == (0, 2)
+    whole.run(5)
+    halves.run(3)
+    np.testing.assert_array_equal(halves.run(2), whole.weights)
+    np.testing.assert_array_equal(halves.history, whole.history)
+    assert [number for _, number in told] == [1, 2, 3, 4, 5]
+    np.testing.assert_allclose(sum(average for average, _ in told), whole.weights, rtol=1e-12)

@@ -99,9 +99,9 @@ def test_stale_clients_work_from_what_they_fetched_after_their_own_last_report()
     seen = []
 
     class Watch(ExactSolver):
-        def solve(self, model, shard, **arguments):
-            seen.append((arguments["context"].client, arguments["start"]))
-            return super().solve(model, shard, **arguments)
+        def solve(self, problem):
+            seen.append((problem.context.client, problem.start))
+            return super().solve(problem)
 
     run = federation(Watch(), Asynchronous(rates=(1, 1, 1), stale=True))
     fetched = dict.fromkeys(range(3), PRIOR)
@@ -161,8 +161,9 @@ def test_adam_state_persists_or_is_reset():
         before = run.posterior.mean
         run.run(1)
         changes[persistent] = np.abs(run.posterior.mean - before)
-        assert ("first" in run.clients[0].state) is True
-        assert int(run.clients[0].state["count"]) == (31 if persistent else 1)
+        state = run.clients[0].state[0].solver
+        assert ("first" in state) is True
+        assert int(state["count"]) == (31 if persistent else 1)
     # three clients, each stepping exactly 0.01 up or down in each coordinate: an odd multiple
     multiples = changes[False] / 0.01
     np.testing.assert_allclose(multiples, np.round(multiples), atol=1e-4)
@@ -202,15 +203,28 @@ def test_spread_prior_is_the_same_sum_when_nothing_is_altered():
 
 
 @pytest.mark.parametrize("spread", [False, True])
-def test_average_divides_the_objective_by_the_number_of_records(spread):
+def test_the_objective_is_divided_by_a_number_or_by_that_of_the_records(spread):
     """Six records: a sixth of the objective at six times the rate is the same ascent."""
     results = []
-    for average, rate in ((False, 0.01), (True, 0.06)):
+    for divisor, rate in ((1.0, 0.01), (None, 0.06), (6.0, 0.06)):
         solver = GradientSolver(
-            rule=SGD(learning_rate=rate), steps=5, average=average, spread_prior=spread
+            rule=SGD(learning_rate=rate), steps=5, objective_divisor=divisor, spread_prior=spread
         )
         results.append(federation(solver).run(3).posterior.vector)
     np.testing.assert_allclose(results[0], results[1], rtol=1e-12)
+    np.testing.assert_array_equal(results[1], results[2])
+
+
+def problem(shard, start, rng):
+    return pvi.LocalProblem(
+        model=MODEL,
+        shard=shard,
+        cavity=PRIOR,
+        start=start,
+        state={},
+        temperature=1.0,
+        context=pvi.Context(client=0, round=1, rng=rng),
+    )
 
 
 def test_spread_prior_gives_each_record_its_share():
@@ -226,15 +240,7 @@ def test_spread_prior_gives_each_record_its_share():
     )
     start = MeanFieldGaussian.from_mean_variance([0.2, 0.1], [0.5, 0.5])
     shard = shards()[0]
-    solver.solve(
-        MODEL,
-        shard,
-        cavity=PRIOR,
-        start=start,
-        state={},
-        temperature=1.0,
-        context=pvi.Context(client=0, round=1, rng=np.random.default_rng(0)),
-    )
+    solver.solve(problem(shard, start, np.random.default_rng(0)))
     x, y = shard.inputs[2], shard.targets[2]
     by_mean = x * (y - x @ [0.2, 0.1]) - np.array([0.2, 0.1]) / 6
     by_log_variance = -0.5 * x**2 * 0.5 + (0.5 - 0.5 * 0.5) / 6
@@ -254,17 +260,10 @@ def test_minibatch_gradients_are_unbiased_for_each_sampler():
             totals.append(pvi.scaled_sum(gradients, context))
             return totals[-1]
 
-        GradientSolver(
+        solver = GradientSolver(
             rule=SGD(learning_rate=1e-3), steps=1, sampler=sampler, aggregate=aggregate
-        ).solve(
-            MODEL,
-            shard,
-            cavity=PRIOR,
-            start=start,
-            state={},
-            temperature=1.0,
-            context=pvi.Context(client=0, round=1, rng=np.random.default_rng(8)),
         )
+        solver.solve(problem(shard, start, np.random.default_rng(8)))
         (total,) = totals
         error = total.std(axis=0) / math.sqrt(repetitions)
         assert (np.abs(total.mean(axis=0) - full) < 6 * error).all()
@@ -293,6 +292,26 @@ def test_client_and_server_hooks_and_the_offset():
     np.testing.assert_array_equal(run.server.offset.vector, 0)
     factors = [client.factor.vector for client in run.clients]
     np.testing.assert_array_equal(factors[0], factors[2])
+
+
+def test_a_reset_gives_every_factor_the_same_share():
+    """One client of three virtual ones beside a whole one: four factors; solvers keep states."""
+    solver = GradientSolver(rule=SGD(learning_rate=0.01), steps=2)
+    first, second, _ = shards()
+    virtual = Client(0, VirtualShards(model=MODEL, shards=first.partition(3), solver=solver))
+    whole = Client(1, WholeShard(model=MODEL, shard=second, solver=solver))
+    run = Federation(PRIOR, [virtual, whole], Synchronous(), rng=np.random.default_rng(0))
+    run.run(2)
+    before = run.posterior.vector
+    pvi.reset_factors(run.server, run.clients)
+    np.testing.assert_array_equal(run.posterior.vector, before)
+    share = (before - PRIOR.vector) / 4
+    np.testing.assert_allclose(whole.factor.vector, share, rtol=1e-12)
+    np.testing.assert_allclose(virtual.factor.vector, 3 * share, rtol=1e-12)
+    for part in virtual.state:
+        np.testing.assert_allclose(part.factor.vector, share, rtol=1e-12)
+        assert int(part.solver["count"]) == 4
+    assert whole.state[0].factor is None
 
 
 def test_alter_hook_gets_the_damped_change():
@@ -342,10 +361,10 @@ def test_a_failed_round_leaves_a_federation_that_can_go_on():
     """Client 1 fails in round 2; the others' proposals are withdrawn; later rounds succeed."""
 
     class Fails(ExactSolver):
-        def solve(self, model, shard, **arguments):
-            if arguments["context"].client == 1 and arguments["context"].round == 2:
+        def solve(self, problem):
+            if problem.context.client == 1 and problem.context.round == 2:
                 raise RuntimeError("out of battery")
-            return super().solve(model, shard, **arguments)
+            return super().solve(problem)
 
     run = federation(Fails())
     run.run(1)
@@ -381,20 +400,20 @@ def test_exact_solver_needs_a_closed_form():
 
 
 def test_arguments_are_checked():
-    with pytest.raises(ValueError, match=r"clients are numbered \[1\]"):
+    with pytest.raises(ValueError, match=r"`clients` must be numbered .*, got \[1\]"):
         Federation(
             PRIOR,
             [Client(1, WholeShard(model=MODEL, shard=shards()[0], solver=ExactSolver()))],
             Synchronous(),
             rng=np.random.default_rng(0),
         )
-    with pytest.raises(ValueError, match="rounds is 0"):
+    with pytest.raises(ValueError, match="`rounds` must be at least 1, got 0"):
         federation().run(0)
-    with pytest.raises(ValueError, match="order is"):
+    with pytest.raises(ValueError, match="`order` must name"):
         federation(schedule=Sequential(order=(0, 0, 1))).run(1)
-    with pytest.raises(ValueError, match="rates has 2 entries for 3 clients"):
+    with pytest.raises(ValueError, match="`rates` must have 3 entries, got 2"):
         federation(schedule=Asynchronous(rates=(1, 1))).run(1)
-    with pytest.raises(ValueError, match="rates are"):
+    with pytest.raises(ValueError, match="`rates` must be above 0"):
         Asynchronous(rates=(1.0, 0.0))
-    with pytest.raises(TypeError, match="rng is a int"):
+    with pytest.raises(TypeError, match=r"`rng` must be .*, got int"):
         Federation(PRIOR, federation().clients, Synchronous(), rng=3)

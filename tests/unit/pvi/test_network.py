@@ -71,9 +71,9 @@ def test_network_prediction_averages_over_draws():
 def test_network_refuses_what_it_cannot_take():
     model = BayesianNeuralNetwork(inputs=1, hidden=2)
     q = MeanFieldGaussian.from_mean_variance(np.zeros(7), np.ones(7))
-    with pytest.raises(ValueError, match=r"targets contain 0\.5"):
+    with pytest.raises(ValueError, match=r"`targets` must be .*, got 0\.5"):
         model.gradients(q, Shard(inputs=[[1.0]], targets=[0.5]), np.random.default_rng(0))
-    with pytest.raises(ValueError, match="hidden is 0"):
+    with pytest.raises(ValueError, match=r"`hidden` must be .*, got 0"):
         BayesianNeuralNetwork(inputs=1, hidden=0)
 
 

@@ -96,9 +96,9 @@ def test_poisson_sampling_scales_by_the_expected_size():
 
 
 def test_sampler_arguments_are_checked():
-    with pytest.raises(ValueError, match="sampling_rate is 0"):
+    with pytest.raises(ValueError, match=r"`sampling_rate` must be .*, got 0"):
         PoissonSampling(sampling_rate=0)
-    with pytest.raises(ValueError, match=r"sampling_rate is 1\.5"):
+    with pytest.raises(ValueError, match=r"`sampling_rate` must be .*, got 1\.5"):
         PoissonSampling(sampling_rate=1.5)
-    with pytest.raises(TypeError, match=r"batch_size is 2\.0"):
+    with pytest.raises(TypeError, match=r"`batch_size` must be .*, got 2\.0"):
         FixedSizeSampling(batch_size=2.0)

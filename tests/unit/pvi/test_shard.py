@@ -54,15 +54,15 @@ def test_gram_and_moment_are_sums_over_records():
 
 
 def test_bad_shards_are_refused():
-    with pytest.raises(ValueError, match="2 rows and targets 3"):
+    with pytest.raises(ValueError, match="each of 2 rows, got 3"):
         Shard(inputs=np.zeros((2, 1)), targets=np.zeros(3))
-    with pytest.raises(ValueError, match=r"targets\[1\] is nan"):
+    with pytest.raises(ValueError, match=r"`targets` must be finite, got nan at \[1\]"):
         Shard(inputs=np.zeros((2, 1)), targets=[0.0, np.nan])
-    with pytest.raises(ValueError, match="parts is 6"):
+    with pytest.raises(ValueError, match=r"`parts` must be .*, got 6"):
         shard().partition(6)
     with pytest.raises(ValueError, match="at least 2 axes"):
         Shard(inputs=np.zeros(2), targets=np.zeros(2))
-    with pytest.raises(ValueError, match=r"classes contain -1\.0"):
+    with pytest.raises(ValueError, match=r"`classes` must be 0 and 1, got -1\.0"):
         Shard.from_classes(np.zeros((2, 1)), [-1, 1])
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="`shards` must hold at least one"):
         Shard.concatenate([])

@@ -10,6 +10,7 @@ from pvi import (
     AveragedShards,
     Client,
     Federation,
+    FixedSizeSampling,
     GradientSolver,
     LogisticRegression,
     MeanFieldGaussian,
@@ -100,14 +101,18 @@ def test_mechanisms_clip_and_perturb_the_same(mechanism, memory):
         np.testing.assert_allclose(second.value, first.value, rtol=1e-9, atol=1e-12)
 
 
-def test_repetitions_are_not_stacked():
-    solver = StackedSolver(GradientSolver(rule=Adam(learning_rate=0.1), steps=1))
-    strategy = AveragedShards(model=MODEL, shards=parts((4, 4)), solver=solver)
-    federation = Federation(
-        PRIOR.broadcast_to((3,)),
-        [Client(0, strategy)],
-        Sequential(),
-        rng=np.random.default_rng(0),
+@pytest.mark.parametrize("strategy", [AveragedShards, VirtualShards])
+def test_repetitions_run_one_part_after_the_other(strategy):
+    """With batch axes there is nothing to stack: the inner solver's run, chance included."""
+    solver = GradientSolver(
+        rule=Adam(learning_rate=0.1), steps=3, sampler=FixedSizeSampling(batch_size=2)
     )
-    with pytest.raises(ValueError, match="batch axes"):
-        federation.run(1)
+    results = []
+    for own in (solver, StackedSolver(solver)):
+        client = Client(0, strategy(model=MODEL, shards=parts((4, 4, 3)), solver=own))
+        prior = PRIOR.broadcast_to((3,))
+        federation = Federation(prior, [client], Sequential(), rng=np.random.default_rng(0))
+        results.append(federation.run(2).posterior.vector)
+    assert results[0].shape == (3, 6)
+    assert np.abs(results[0][0] - results[0][1]).max() > 0.0
+    np.testing.assert_array_equal(results[1], results[0])

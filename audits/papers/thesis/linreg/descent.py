@@ -9,12 +9,12 @@ import numpy as np
 
 from audits.papers.thesis.linreg.sparse_poisson import GapSampler
 from audits.papers.thesis.linreg.variant import Variant
-from pvi import Context, LinearRegression, LocalResult, MeanFieldGaussian, Model, Rule, Shard, State
-from pvi.solvers.local import to_gaussian
+from pvi import LinearRegression, LocalProblem, LocalResult, LocalSolver, Rule
+from pvi.solvers import to_gaussian
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThesisDescent:
+class ThesisDescent(LocalSolver):
     """Gradient ascent on mean and log-variance of the free energy divided by N.
 
     In each step every record of a Poisson sample gives a row that is clipped to C; the sum has
@@ -38,20 +38,12 @@ class ThesisDescent:
     noise_multiplier: float
     variant: Variant
 
-    def solve(
-        self,
-        model: Model,
-        shard: Shard,
-        *,
-        cavity: MeanFieldGaussian,
-        start: MeanFieldGaussian,
-        state: State,
-        temperature: float,
-        context: Context,
-    ) -> LocalResult:
-        """Takes `steps` steps from `start`. For linear regression at temperature 1 only."""
+    def solve(self, problem: LocalProblem) -> LocalResult:
+        """Takes `steps` steps from the start. For linear regression at temperature 1 only."""
+        model, shard, cavity = problem.model, problem.shard, problem.cavity
+        start, state, context = problem.start, problem.state, problem.context
         assert isinstance(model, LinearRegression)
-        assert temperature == 1.0
+        assert problem.temperature == 1.0
         start.require_proper(client=context.client, round=context.round)
         d, scale = model.dimension, 1.0 / model.noise_std**2
         (*shape, size) = shard.targets.shape

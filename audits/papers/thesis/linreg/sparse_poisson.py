@@ -24,7 +24,7 @@ class SparsePoisson(Poisson):
 
 
 @dataclass(frozen=True, slots=True)
-class GapSampler:
+class GapSampler(Sampler):
     """Chosen rows of each repetition, filled up with masked ones to a common number."""
 
     sampling_rate: float

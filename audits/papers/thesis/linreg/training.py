@@ -203,7 +203,7 @@ def _solver(case: Case) -> LocalSolver:
     scale = case.sampling.scale()
     return GradientSolver(
         rule=case.rule,
-        average=True,
+        objective_divisor=None,
         steps=case.steps,
         sampler=sampler,
         aggregate=PercentileSum(case.clip.percentile, case.noise_multiplier, scale),

@@ -267,7 +267,7 @@ def train(
         run = own.build(setting, data, rng, keep_values=False)
     run.federation.record = False
     if likelihood.initial_mean is not None:
-        _begin(run, likelihood.initial_mean(rng), parts if method.kind == "virtual" else None)
+        _begin(run, likelihood.initial_mean(rng))
 
     def report(event: RoundEvent) -> None:
         watch(event.round * messages, event.posterior)
@@ -275,20 +275,16 @@ def train(
     run.run(tuning.rounds, callbacks=[report])
 
 
-def _begin(run: PrivateRun, mean: FloatArray, virtual_parts: Sequence[int] | None) -> None:
+def _begin(run: PrivateRun, mean: FloatArray) -> None:
     """Initial factors (TMLR Algorithm 1 takes them as given): q₀ in equal shares.
 
     A network started at its prior is at a saddle: all hidden units are alike.
     """
-    server, clients = run.federation.server, run.federation.clients
+    server = run.federation.server
     server.posterior = MeanFieldGaussian.from_mean_variance(
         mean, np.full(mean.shape, _INITIAL_VARIANCE)
     )
-    reset_factors(server, clients)
-    if virtual_parts is not None:
-        share = (server.posterior / server.prior) ** (1.0 / sum(virtual_parts))
-        for client, count in zip(clients, virtual_parts, strict=True):
-            client.state = {f"{part}/virtual_factor": share.vector for part in range(count)}
+    reset_factors(server, run.federation.clients)
 
 
 def _committee(
@@ -311,7 +307,7 @@ def _committee(
             Setting(model=likelihood.model, prior=own_prior), [shard], rng, keep_values=False
         )
         if start is not None:
-            _begin(run, start, None)
+            _begin(run, start)
         product = product * run.run(1).posterior
     q = MeanFieldGaussian(
         natural_mean=product.natural_mean,

@@ -1,0 +1,30 @@
+"""Closed forms as local solvers."""
+
+from dataclasses import dataclass
+
+from pvi.gaussian import MeanFieldGaussian
+from pvi.models.protocol import ExactModel
+from pvi.solvers.problem import LocalProblem, LocalResult, LocalSolver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactSolver(LocalSolver):
+    """The model's closed form.
+
+    Attributes:
+      method: The name of the model's method: `optimum`, or a variant such as `thesis_update`.
+    """
+
+    method: str = "optimum"
+
+    def solve(self, problem: LocalProblem) -> LocalResult:
+        """Gives the closed form; `start` is not used."""
+        model, context = problem.model, problem.context
+        if not isinstance(model, ExactModel) or not hasattr(model, self.method):
+            raise TypeError(
+                f"{type(model).__name__} has no closed form {self.method!r}; use a GradientSolver"
+            )
+        closed_form = getattr(model, self.method)
+        q: MeanFieldGaussian = closed_form(problem.cavity, problem.shard, problem.temperature)
+        q.require_proper(client=context.client, round=context.round)
+        return LocalResult(q, problem.state)
