@@ -6,6 +6,7 @@ parameters (Σ targets, number of records)/100: its pull is along the first of t
 the prior are independent draws.
 """
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import dp_accounting as dpa
@@ -15,18 +16,16 @@ from dp_accounting import NeighboringRelation
 from accountants.arrays import FloatArray
 from audits.claims import Claim, EventClaim
 from mechanisms import (
-    SERVER,
     CentralNoise,
-    Layout,
+    Experiment,
     NoiseSplitting,
     ParameterPerturbation,
+    Prior,
     Scope,
-    Setting,
-    Transcript,
     View,
     project,
 )
-from pvi import ExactSolver, LinearRegression, MeanFieldGaussian, Shard
+from pvi import ExactSolver, LinearRegression, Shard
 
 REPLACE = NeighboringRelation.REPLACE_ONE
 FAR = 1e9
@@ -35,7 +34,7 @@ FAR = 1e9
 NOISE_STD = 10.0
 
 # So precise a prior that noise on precisions, of the order of 10, leaves every posterior proper.
-_PRIOR_PRECISION = 1e4
+_PRIOR_VARIANCE = 1e-4
 
 ClientTargets: TypeAlias = tuple[tuple[float, ...], ...]
 
@@ -43,42 +42,37 @@ ClientTargets: TypeAlias = tuple[tuple[float, ...], ...]
 Federated: TypeAlias = NoiseSplitting | ParameterPerturbation | CentralNoise
 
 
-def transcript_of(
-    mechanism: Federated, data: ClientTargets, rng: np.random.Generator, n: int, rounds: int
-) -> Transcript:
-    """The releases of n independent runs at once."""
-    prior = MeanFieldGaussian(
-        natural_mean=np.zeros((n, 1)), precision=np.full((n, 1), _PRIOR_PRECISION)
+def federation(mechanism: Federated, *, clients: int, rounds: int) -> Experiment:
+    """The experiment that the specimens run."""
+    return Experiment(
+        mechanism=mechanism,
+        model=LinearRegression(dimension=1, noise_std=NOISE_STD),
+        clients=clients,
+        rounds=rounds,
+        delta=1e-5,
+        prior=Prior(variance=_PRIOR_VARIANCE),
+        solver=ExactSolver(),
     )
-    shards = [
-        Shard(inputs=np.ones((len(targets), 1)), targets=np.array(targets)) for targets in data
-    ]
-    run = mechanism.build(
-        Setting(
-            model=LinearRegression(dimension=1, noise_std=NOISE_STD),
-            prior=prior,
-            solver=ExactSolver(),
-        ),
-        shards,
-        rng,
-    )
-    run.run(rounds)
-    return run.transcript
 
 
-def messages(transcript: Transcript, n: int) -> FloatArray:
-    """What an observer of messages sees: (n, releases · 2)."""
-    return _stack([r.value for r in transcript if r.sender != SERVER], n)
+def shards(data: ClientTargets) -> list[Shard]:
+    """The clients' data."""
+    return [Shard(inputs=np.ones((len(targets), 1)), targets=np.array(targets)) for targets in data]
 
 
-def sums(transcript: Transcript, n: int) -> FloatArray:
-    """What an observer of the aggregator sees: (n, rounds · 2)."""
-    return _stack([r.value for r in transcript if r.sender == SERVER], n)
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is seen of a mechanism's rounds in a view: (n, releases · 2)."""
 
+    mechanism: Federated
+    rounds: int
+    view: View
 
-def _stack(values: list[FloatArray | None], n: int) -> FloatArray:
-    rows = [np.broadcast_to(value, (n, 2)) for value in values if value is not None]
-    return np.concatenate(rows, axis=1)
+    def __call__(self, data: ClientTargets, rng: np.random.Generator, n: int) -> FloatArray:
+        """The draws."""
+        experiment = federation(self.mechanism, clients=len(data), rounds=self.rounds)
+        scope = Scope(relation=REPLACE, view=self.view)
+        return experiment.sampler(scope)(shards(data), rng, n)
 
 
 def certified_claim(
@@ -95,7 +89,7 @@ def certified_claim(
         allows; less than 1 where the data are bounded to begin with.
     """
     scope = Scope(relation=REPLACE, unit="record", view=view)
-    event = project(mechanism.plan(Layout(clients=clients), rounds=rounds), scope)
+    event = project(federation(mechanism, clients=clients, rounds=rounds).transcript(), scope)
     if sensitivity != 1.0:
         single, count = event, 1
         if isinstance(event, dpa.SelfComposedDpEvent):

@@ -29,6 +29,7 @@ from audits.testing.statistics import (
     scores_of,
 )
 from audits.verdict import Verdict, Word
+from mechanisms import Experiment, Scope
 
 DEFAULT_SAMPLES = 100_000
 _DEFAULT_DELTA = 1e-5
@@ -38,10 +39,11 @@ _REFERENCE, _LEAST_REFERENCE = 2.0, 0.1
 
 
 def audit(
-    mechanism: DrawFunction,
+    mechanism: DrawFunction | Experiment,
     pair: Any,
     claim: Claim | Certificate,
     *,
+    scope: Scope | None = None,
     confidence: float = 0.99,
     max_samples: int = DEFAULT_SAMPLES,
     rng: np.random.Generator,
@@ -58,9 +60,11 @@ def audit(
     however long one looks. The claim is tested as a whole curve in both directions.
 
     Args:
-      mechanism: `(data, rng, n) -> n independent outputs`; see `audits.repeat`.
+      mechanism: `(data, rng, n) -> n independent outputs`, see `audits.repeat`; or an experiment,
+        of which the adversary's view is drawn.
       pair: Two neighbouring data sets, as a tuple or a `Pair`.
       claim: What is asserted; of a certificate, its event under its relation (`Claim.of`).
+      scope: Whose view of an experiment; its first scope if not given.
       confidence: 1 − α.
       max_samples: The most draws per side.
       rng: The audit takes one number from it, which seeds all draws.
@@ -86,7 +90,8 @@ def audit(
     if delta is None:
         delta = (claim.delta if isinstance(claim, PointClaim) else 0.0) or _DEFAULT_DELTA
     seed = _seed(rng)
-    sampler = Draws(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
+    drawn = _as_drawn(mechanism, scope)
+    sampler = Draws(drawn, (neighbours.first, neighbours.second), seed, executor, chunk_size)
     run = Run(sampler, claim.region(), confidence, validate.closed_unit("delta", delta), statistic)
     try:
         run.to_the_end(max_samples, Progress(max_samples, progress))
@@ -237,6 +242,14 @@ class Learner:
         self._outputs = ([first], [second])
         self._next = 2 * self._count
         return scores_of(score, first[half:]), scores_of(score, second[half:])
+
+
+def _as_drawn(mechanism: DrawFunction | Experiment, scope: Scope | None) -> DrawFunction:
+    if isinstance(mechanism, Experiment):
+        return mechanism.sampler(mechanism.scopes[0] if scope is None else scope)
+    if scope is not None:
+        raise ValueError("`scope` must be left out unless an experiment is audited.")
+    return mechanism
 
 
 def _seed(rng: np.random.Generator) -> int:

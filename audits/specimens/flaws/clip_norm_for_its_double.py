@@ -9,12 +9,16 @@ Why the twin keeps it: it adds noise 2σC, so the shift of at most 2C is 1/σ st
 
 from audits.claims import GaussianClaim
 from audits.pairs import Pair
-from audits.specimens.federations import FAR, REPLACE
-from audits.specimens.flaws.noise_split_over_clients import OneRoundOfMessages
+from audits.specimens.federations import FAR, REPLACE, Watched
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import shifted
 from audits.testing.statistics import Coordinate
-from mechanisms import ParameterPerturbation
+from mechanisms import MESSAGES, ParameterPerturbation
+
+
+def _perturbation(noise_multiplier: float) -> ParameterPerturbation:
+    return ParameterPerturbation(clip_norm=1.0, noise_multiplier=noise_multiplier)
+
 
 SPECIMENS = (
     Specimen(
@@ -26,8 +30,8 @@ SPECIMENS = (
         "accountant makes the same mistake under REPLACE_ONE.",
         explanation=__doc__ or "",
         claim=GaussianClaim(1.0, relation=REPLACE),
-        flawed=OneRoundOfMessages(ParameterPerturbation(clip_norm=1.0, noise_multiplier=1.0)),
-        repaired=OneRoundOfMessages(ParameterPerturbation(clip_norm=1.0, noise_multiplier=2.0)),
+        flawed=Watched(_perturbation(1.0), 1, MESSAGES),
+        repaired=Watched(_perturbation(2.0), 1, MESSAGES),
         pair=Pair(((FAR,),), ((-FAR,),), "the only record pulls far up or far down"),
         statistic=Coordinate(0),
         expected=CAUGHT,

@@ -15,13 +15,7 @@ import numpy as np
 
 from accountants.arrays import FloatArray
 from audits.pairs import Pair
-from audits.specimens.federations import (
-    FAR,
-    ClientTargets,
-    certified_claim,
-    sums,
-    transcript_of,
-)
+from audits.specimens.federations import FAR, ClientTargets, Watched, certified_claim
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import shifted
 from audits.testing.statistics import Coordinate
@@ -44,11 +38,9 @@ class ColludersView:
 
     def __call__(self, data: ClientTargets, rng: np.random.Generator, n: int) -> FloatArray:
         """The draws."""
-        transcript = transcript_of(self.mechanism, data, rng, n, 1)
-        known = [
-            r.value for r in transcript if r.sender >= CLIENTS - COLLUDERS and r.value is not None
-        ]
-        return np.asarray(sums(transcript, n) - np.sum(known, axis=0))
+        seen = Watched(self.mechanism, 1, colluding(COLLUDERS))(data, rng, n)
+        known, total = seen[:, :-2], seen[:, -2:]
+        return np.asarray(total - known.reshape(n, COLLUDERS, 2).sum(axis=1))
 
 
 _TWIN = _mechanism(NOISE_MULTIPLIER * (CLIENTS / (CLIENTS - COLLUDERS)) ** 0.5)

@@ -9,8 +9,7 @@ Gaussian mechanism of multiplier σ, which is post-processing; `mechanisms.proje
 """
 
 from audits.pairs import Pair
-from audits.specimens.federations import FAR, ClientTargets, certified_claim
-from audits.specimens.flaws.hidden_noise_in_factors import SumsOfRounds
+from audits.specimens.federations import FAR, ClientTargets, Watched, certified_claim
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import shifted
 from audits.testing.statistics import Coordinate
@@ -32,8 +31,8 @@ SPECIMENS = (
         "noise's α in the harmless direction.",
         explanation=__doc__ or "",
         claim=certified_claim(_TWIN, clients=CLIENTS, rounds=1, view=AGGREGATE),
-        flawed=SumsOfRounds(_FLAWED, 1),
-        repaired=SumsOfRounds(_TWIN, 1),
+        flawed=Watched(_FLAWED, 1, AGGREGATE),
+        repaired=Watched(_TWIN, 1, AGGREGATE),
         pair=Pair(
             ((FAR,), *_OTHERS), ((-FAR,), *_OTHERS), "client 0's record pulls far up or far down"
         ),

@@ -23,21 +23,8 @@ is bounded by C/4 to begin with, which is what the claim is about, and a share h
 deviation C/10, so that a clipped change is as rare as ten of them (e^{−50}).
 """
 
-from dataclasses import dataclass
-
-import numpy as np
-
-from accountants.arrays import FloatArray
 from audits.pairs import Pair
-from audits.specimens.federations import (
-    FAR,
-    NOISE_STD,
-    ClientTargets,
-    Federated,
-    certified_claim,
-    sums,
-    transcript_of,
-)
+from audits.specimens.federations import FAR, NOISE_STD, ClientTargets, Watched, certified_claim
 from audits.specimens.specimen import CAUGHT, HARMLESS, Expected, Specimen
 from audits.specimens.sums import Weighted
 from mechanisms import AGGREGATE, NoiseSplitting, ParameterPerturbation
@@ -46,18 +33,6 @@ REFERENCE = (
     "Thesis, Algorithm 3, eq. 3.5 (factors absorb the noise) and section 3.3 after eq. 3.7 (a "
     "violation of post-processing); TMLR Theorems 8 and 11 for the sums; resets: Thesis eq. 3.18."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SumsOfRounds:
-    """The aggregator's sums of all rounds."""
-
-    mechanism: Federated
-    rounds: int
-
-    def __call__(self, data: ClientTargets, rng: np.random.Generator, n: int) -> FloatArray:
-        """The draws."""
-        return sums(transcript_of(self.mechanism, data, rng, n, self.rounds), n)
 
 
 def _specimen(
@@ -88,8 +63,8 @@ def _specimen(
         claim=certified_claim(
             repaired, clients=clients, rounds=rounds, view=AGGREGATE, sensitivity=sensitivity
         ),
-        flawed=SumsOfRounds(flawed, rounds),
-        repaired=SumsOfRounds(repaired, rounds),
+        flawed=Watched(flawed, rounds, AGGREGATE),
+        repaired=Watched(repaired, rounds, AGGREGATE),
         pair=Pair(
             ((target,), *others),
             ((-target,), *others),

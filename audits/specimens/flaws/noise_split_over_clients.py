@@ -18,18 +18,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountants import Bounds
-from accountants.arrays import FloatArray
 from audits.estimators.fixed import clopper_pearson, gaussian_dp
 from audits.pairs import Pair
 from audits.specimens.federations import (
     FAR,
     REPLACE,
     ClientTargets,
-    Federated,
+    Watched,
     certified_claim,
-    messages,
-    sums,
-    transcript_of,
+    federation,
+    shards,
 )
 from audits.specimens.specimen import CAUGHT, Specimen
 from audits.specimens.sums import shifted
@@ -37,29 +35,18 @@ from audits.testing.statistics import Coordinate
 from mechanisms import (
     AGGREGATE,
     MESSAGES,
-    Layout,
     NoiseSplitting,
     ParameterPerturbation,
     Scope,
     View,
     epsilon_bounds,
+    seen,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 NOISE_MULTIPLIER = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class OneRoundOfMessages:
-    """All clients' messages of one round."""
-
-    mechanism: Federated
-
-    def __call__(self, data: ClientTargets, rng: np.random.Generator, n: int) -> FloatArray:
-        """The draws."""
-        return messages(transcript_of(self.mechanism, data, rng, n, 1), n)
 
 
 def _specimen(clients: int) -> Specimen:
@@ -75,8 +62,8 @@ def _specimen(clients: int) -> Specimen:
         "intercepts messages; the twin: Thesis eq. 3.8, TMLR section 3.2.",
         explanation=__doc__ or "",
         claim=certified_claim(repaired, clients=clients, rounds=1, view=MESSAGES),
-        flawed=OneRoundOfMessages(flawed),
-        repaired=OneRoundOfMessages(repaired),
+        flawed=Watched(flawed, 1, MESSAGES),
+        repaired=Watched(repaired, 1, MESSAGES),
         pair=Pair(
             ((FAR,), *others), ((-FAR,), *others), "client 0's record pulls far up or far down"
         ),
@@ -126,13 +113,17 @@ def split_costs(
     rows = []
     for count in clients:
         pair = _specimen(count).pair
-        transcripts = [
-            transcript_of(flawed, data, rng, samples, 1) for data in (pair.first, pair.second)
+        experiment = federation(flawed, clients=count, rounds=1)
+        runs = [
+            experiment.build(shards(data), rng, repetitions=(samples,))
+            for data in (pair.first, pair.second)
         ]
-        sound_plan = sound.plan(Layout(clients=count), rounds=1)
+        for run in runs:
+            run.run(1)
+        sound_plan = federation(sound, clients=count, rounds=1).transcript()
         claimed = epsilon_bounds(sound_plan, Scope(relation=REPLACE), delta).upper
-        for view, seen in ((MESSAGES, messages), (AGGREGATE, sums)):
-            scores = [seen(transcript, samples)[:, 0] for transcript in transcripts]
+        for view in (MESSAGES, AGGREGATE):
+            scores = [seen(run.transcript, view, count, samples)[:, 0] for run in runs]
             scope = Scope(relation=REPLACE, view=view)
             options = {"delta": delta, "confidence": confidence}
             rows.append(
@@ -140,9 +131,7 @@ def split_costs(
                     clients=count,
                     view=view,
                     claimed=claimed,
-                    certified=epsilon_bounds(
-                        flawed.plan(Layout(clients=count), rounds=1), scope, delta
-                    ),
+                    certified=epsilon_bounds(experiment.transcript(), scope, delta),
                     shown=clopper_pearson(*scores, **options).epsilon_lower,
                     shown_if_normal=gaussian_dp(*scores, **options).epsilon_lower,
                 )

@@ -24,15 +24,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from accountants.arrays import FloatArray
-from audits.specimens.federations import (
-    NOISE_STD,
-    ClientTargets,
-    sums,
-    transcript_of,
-)
+from audits.specimens.federations import NOISE_STD, ClientTargets, Watched
 from audits.specimens.lint import Lint, LintResult
 from audits.verdict import Word
-from mechanisms import CentralNoise, Memory
+from mechanisms import AGGREGATE, CentralNoise, Memory
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -54,8 +49,8 @@ def variances(
     )
     # Each client's optimum is at C/20, so that no change is clipped.
     data: ClientTargets = ((0.1 * NOISE_STD**2,),) * CLIENTS
-    transcript = transcript_of(mechanism, data, np.random.default_rng(seed), REPETITIONS, rounds)
-    released = sums(transcript, REPETITIONS)[:, 0::2]
+    watched = Watched(mechanism, rounds, AGGREGATE)
+    released = watched(data, np.random.default_rng(seed), REPETITIONS)[:, 0::2]
     return np.asarray(released.cumsum(axis=1).var(axis=0, ddof=1))
 
 
