@@ -13,7 +13,7 @@ from audits.claims import Claim
 from audits.evidence import Evidence
 from audits.pairs import Pair
 from audits.testing.auditor import DEFAULT_SAMPLES, audit
-from audits.testing.statistics import Statistic
+from audits.testing.statistics import Statistic, Weighted
 from audits.verdict import Verdict
 from audits.wording import down, interval, up
 from mechanisms import Experiment, Scope, lower_end_is_attained, worst_case
@@ -98,10 +98,12 @@ class Assay:
             sentences.append(f"Certified: ε in {interval(self.certified)}.")
         sentences.append(f"Claimed: ε ≤ {up(self.claimed)} ({self.claim.describe()}).")
         sentences.append(
-            f"Seen: ε ≥ {down(self.evidence.epsilon_lower, 4)} with confidence "
-            f"{100 * self.evidence.confidence:g}%, from {self.evidence.samples:,} draws per side."
+            f"Seen on {self.evidence.pair}: ε ≥ {down(self.evidence.epsilon_lower, 4)} with "
+            f"confidence {100 * self.evidence.confidence:g}%; of the claim as a whole curve, "
+            f"{self.evidence.samples:,} draws per side say {self.verdict.word.value}"
+            + (f" (p ≤ {up(self.evidence.p_value, 2)})." if self.evidence.p_value else ".")
         )
-        return " ".join([*sentences, self.verdict.explain()])
+        return " ".join(part for part in (*sentences, self.verdict.reason) if part)
 
     def _conclusion(self) -> str:
         if not self.consistent:
@@ -165,7 +167,7 @@ def assay(
       max_samples: The most draws per side.
       rng: Seeds the draws.
       executor: Where to draw; results do not depend on it.
-      statistic: See `audit`.
+      statistic: See `audit`; for the worst case, by default, the direction in which it differs.
       progress: See `audit`.
 
     Raises:
@@ -194,10 +196,15 @@ def assay(
         refusal = str(error)
     stated = certificate if claim is None else claim
     assert stated is not None
+    if pair is None:
+        extreme = worst_case(experiment, scope)
+        pair = Pair(extreme.first, extreme.second, extreme.description)
+        statistic = statistic or Weighted(extreme.direction)
     verdict = audit(
-        experiment.sampler(scope),
-        _worst_pair(experiment, scope) if pair is None else pair,
+        experiment,
+        pair,
         stated,
+        scope=scope,
         confidence=confidence,
         max_samples=max_samples,
         rng=rng,
@@ -215,8 +222,3 @@ def assay(
         attained=certificate is not None and lower_end_is_attained(experiment.transcript(), scope),
         verdict=verdict,
     )
-
-
-def _worst_pair(experiment: Experiment, scope: Scope) -> Pair:
-    found = worst_case(experiment, scope)
-    return Pair(found.first, found.second, found.description)

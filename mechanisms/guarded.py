@@ -4,7 +4,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pvi import ImproperGaussianError, LocalProblem, LocalResult, LocalSolver
+from pvi import (
+    ExactSolver,
+    ImproperGaussianError,
+    LocalProblem,
+    LocalResult,
+    LocalSolver,
+    MeanFieldGaussian,
+)
+
+_FAILURES = (ImproperGaussianError, FloatingPointError, np.linalg.LinAlgError)
 
 
 @dataclass(slots=True)
@@ -13,7 +22,11 @@ class GuardedSolver(LocalSolver):
 
     An error in one client's optimisation would end the run, and with it tell something about that
     client's data that no event accounts for. No change is a change of norm 0, and clipped like any
-    other. In a batched run, one repetition's failure makes all of that call's repetitions stay.
+    other.
+
+    In a run of many repetitions these must not touch each other, or draws for an audit would not be
+    independent. An exact solver draws nothing and remembers nothing, so the repetitions in which it
+    fails can be told apart from the others; any other solver's failure there is an error still.
 
     Attributes:
       solver: The inner solver.
@@ -21,12 +34,26 @@ class GuardedSolver(LocalSolver):
     """
 
     solver: LocalSolver
-    failures: int = field(default=0, init=False)
+    failures: int = field(default=0, init=False, compare=False)
 
     def solve(self, problem: LocalProblem) -> LocalResult:
         """The inner solver's answer, or the problem's start."""
         try:
             return self.solver.solve(problem)
-        except (ImproperGaussianError, FloatingPointError, np.linalg.LinAlgError):
-            self.failures += 1
-            return LocalResult(problem.start, problem.state)
+        except _FAILURES:
+            if not problem.batch_shape:
+                self.failures += 1
+                return LocalResult(problem.start, problem.state)
+            if not isinstance(self.solver, ExactSolver):
+                raise
+            return self._solve_apart(self.solver, problem)
+
+    def _solve_apart(self, solver: ExactSolver, problem: LocalProblem) -> LocalResult:
+        """The closed form in those repetitions in which it is a distribution."""
+        found = solver.closed_form(problem)
+        start = problem.start.broadcast_to(found.batch_shape).vector
+        usable = (found.precision > 0.0) & np.isfinite(found.natural_mean)
+        proper = np.asarray(usable.all(axis=-1))
+        self.failures += int(proper.size - proper.sum())
+        chosen = np.where(proper[..., None], found.vector, start)
+        return LocalResult(MeanFieldGaussian.from_vector(chosen), problem.state)

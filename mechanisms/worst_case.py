@@ -20,6 +20,8 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 
 from mechanisms.experiment import Experiment
+from mechanisms.fedavg import FedAvgPerturbation
+from mechanisms.observation import sees
 from mechanisms.primitives.partition import Partition
 from mechanisms.primitives.sampling import FixedSize, Shuffled
 from mechanisms.projection import project, project_clients
@@ -33,11 +35,22 @@ _SMALL_INPUT = 1e-3  # So small that a record says nothing about variances.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorstCase:
-    """Two neighbouring federations' data, and which client they differ in."""
+    """Two neighbouring federations' data.
+
+    Attributes:
+      first: One federation's.
+      second: Its neighbour's.
+      client: In whose data they differ.
+      direction: The linear combination of what the scope's adversary sees in which they differ
+        most: the sum over the rounds of what shows the client's first coordinate, less what is
+        known of the colluders' messages.
+      description: In words.
+    """
 
     first: tuple[Partition, ...]
     second: tuple[Partition, ...]
     client: int
+    direction: tuple[float, ...]
     description: str
 
 
@@ -59,6 +72,7 @@ def worst_case(experiment: Experiment, scope: Scope) -> WorstCase:
         first=sides[0],
         second=sides[1],
         client=client,
+        direction=_direction(experiment, scope, client),
         description=f"extreme {scope.unit} of client {client} ({scope.relation.name})",
     )
 
@@ -71,6 +85,25 @@ def _worst_client(experiment: Experiment, scope: Scope) -> int:
         if event == worst and client < experiment.clients - scope.view.colluders:
             return client
     return 0
+
+
+def _direction(experiment: Experiment, scope: Scope, client: int) -> tuple[float, ...]:
+    # Of averaged weights the mean alone is sent; other messages have their weight in them already.
+    averaged = isinstance(experiment.mechanism, FedAvgPerturbation)
+    width = experiment.model.dimension * (1 if averaged else 2)
+    found: list[float] = []
+    for release in experiment.transcript():
+        if not sees(scope.view, release, experiment.clients):
+            continue
+        source = release.source
+        if not isinstance(source, Contribution):
+            share = 0.0 if scope.view.kind == "messages" else 1.0
+        elif scope.view.kind == "messages":
+            share = 1.0 if source.client == client else 0.0
+        else:
+            share = -source.weight if averaged else -1.0
+        found.extend([share, *[0.0] * (width - 1)])
+    return tuple(found)
 
 
 def _size(experiment: Experiment, own: Contribution) -> int:

@@ -14,13 +14,24 @@ from typing import NoReturn
 
 import dp_accounting as dpa
 
-from audits.cli import audit, calibrate, claims, crosscheck, epsilon, report, study, zoo
+from audits.cli import (
+    audit,
+    calibrate,
+    claims,
+    crosscheck,
+    epsilon,
+    experiment,
+    report,
+    study,
+    zoo,
+)
 
-_COMMANDS = (epsilon, calibrate, crosscheck, audit, zoo, claims, study, report)
+_COMMANDS = (epsilon, calibrate, crosscheck, experiment, audit, zoo, claims, study, report)
 _DESCRIPTION = """\
 Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck
+Your experiment      plan (before), run, assay (certificate and audit in one)
 Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
 What was learnt?     study
 All of it            report

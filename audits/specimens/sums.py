@@ -6,8 +6,6 @@ Data are arrays (records, dimension); a draw is one row of the output. The clip 
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import dp_accounting as dpa
 import numpy as np
@@ -17,7 +15,6 @@ from accountants import FourierAccountant, gaussian
 from accountants.arrays import FloatArray
 from audits.claims import Claim, EventClaim
 from audits.pairs import Pair
-from audits.testing.statistics import as_matrix
 from mechanisms import clip_rows
 
 ADD_OR_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -81,21 +78,6 @@ def present_or_absent(
     row = np.array([record], dtype=np.float64)
     rest = np.zeros((0, row.shape[1])) if others is None else others
     return Pair(np.concatenate([rest, row]), rest, name)
-
-
-@dataclass(frozen=True, slots=True)
-class Weighted:
-    """A weighted sum of the output's coordinates."""
-
-    weights: tuple[float, ...]
-
-    def __call__(self, outputs: Any) -> FloatArray:
-        """The weighted sum of each output."""
-        score: FloatArray = as_matrix(outputs) @ np.array(self.weights)
-        return score
-
-    def __str__(self) -> str:
-        return f"a weighted sum of {len(self.weights)} coordinates"
 
 
 def gaussian_mu_lower(epsilon: float, delta: float) -> float:

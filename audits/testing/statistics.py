@@ -148,6 +148,21 @@ class LikelihoodRatio:
         return "the likelihood ratio"
 
 
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A weighted sum of the output's coordinates."""
+
+    weights: tuple[float, ...]
+
+    def __call__(self, outputs: Any) -> FloatArray:
+        """The weighted sum of each output."""
+        score: FloatArray = as_matrix(outputs) @ np.array(self.weights)
+        return score
+
+    def __str__(self) -> str:
+        return f"a weighted sum of {len(self.weights)} coordinates"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearScore:
     """A linear discriminant of robustly standardised coordinates, learnt from other draws."""

@@ -8,6 +8,7 @@ from pvi.data.mimic import fill_missing, load_mimic
 from pvi.data.scaling import Scaler, fit_scaler, scaler_from_bounds
 from pvi.data.splits import Split, balance, holdout, split
 from pvi.data.synthetic import linear_data, logistic_data
+from pvi.data.tables import read_shards
 
 __all__ = [
     "DataUnavailableError",
@@ -25,6 +26,7 @@ __all__ = [
     "load_adult",
     "load_mimic",
     "logistic_data",
+    "read_shards",
     "scaler_from_bounds",
     "split",
 ]

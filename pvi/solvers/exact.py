@@ -19,12 +19,17 @@ class ExactSolver(LocalSolver):
 
     def solve(self, problem: LocalProblem) -> LocalResult:
         """Gives the closed form; `start` is not used."""
-        model, context = problem.model, problem.context
+        context, q = problem.context, self.closed_form(problem)
+        q.require_proper(client=context.client, round=context.round)
+        return LocalResult(q, problem.state)
+
+    def closed_form(self, problem: LocalProblem) -> MeanFieldGaussian:
+        """Gives the stationary point, which need not be a distribution."""
+        model = problem.model
         if not isinstance(model, ExactModel) or not hasattr(model, self.method):
             raise TypeError(
                 f"{type(model).__name__} has no closed form {self.method!r}; use a GradientSolver"
             )
         closed_form = getattr(model, self.method)
         q: MeanFieldGaussian = closed_form(problem.cavity, problem.shard, problem.temperature)
-        q.require_proper(client=context.client, round=context.round)
-        return LocalResult(q, problem.state)
+        return q

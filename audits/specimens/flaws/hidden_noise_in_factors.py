@@ -26,7 +26,7 @@ deviation C/10, so that a clipped change is as rare as ten of them (e^{−50}).
 from audits.pairs import Pair
 from audits.specimens.federations import FAR, NOISE_STD, ClientTargets, Watched, certified_claim
 from audits.specimens.specimen import CAUGHT, HARMLESS, Expected, Specimen
-from audits.specimens.sums import Weighted
+from audits.testing.statistics import Weighted
 from mechanisms import AGGREGATE, NoiseSplitting, ParameterPerturbation
 
 REFERENCE = (

@@ -15,12 +15,12 @@ import numpy as np
 from accountants.arrays import FloatArray
 from audits.specimens.specimen import CAUGHT, Specimen, Witness
 from audits.specimens.sums import (
-    Weighted,
     clipped_sum,
     gaussian_claim,
     normals,
     present_or_absent,
 )
+from audits.testing.statistics import Weighted
 
 
 @dataclass(frozen=True, slots=True)

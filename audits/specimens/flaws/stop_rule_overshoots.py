@@ -14,7 +14,8 @@ from accountants.arrays import FloatArray
 from audits.claims import GaussianClaim
 from audits.specimens.gradient_steps import RULE, moves, optimised
 from audits.specimens.specimen import CAUGHT, Specimen
-from audits.specimens.sums import Weighted, gaussian_mu_lower, present_or_absent, shifted
+from audits.specimens.sums import gaussian_mu_lower, present_or_absent, shifted
+from audits.testing.statistics import Weighted
 from mechanisms import Budget, DPOptimisation, Layout, Scope, epsilon_bounds
 
 EPSILON, DELTA, MOST_UPDATES = 5.0, 1e-5, 4

@@ -1,0 +1,223 @@
+"""`dp-assay plan`, `run` and `assay`: an experiment in a file, before, while and after it runs."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dp_accounting as dpa
+import numpy as np
+
+from accountants import validate
+from audits.cli import Commands, options
+from audits.wording import interval
+
+if TYPE_CHECKING:
+    from audits.assay import Assay
+    from audits.claims import Claim
+    from mechanisms import Experiment, Run, Scope, ScopedCost
+    from pvi import Shard
+
+_PLAN_EXAMPLE = """\
+example:
+  dp-assay plan experiment.toml
+
+docs/experiment.toml is one to begin with. Nothing runs and no data are needed.
+"""
+_RUN_EXAMPLE = """\
+example:
+  dp-assay run experiment.toml --data records.csv --target income --client site
+
+CSV files have a header; all columns but the target and the client are inputs. NPZ files have the
+arrays inputs, target and client. Without a client's column the records are cut into equal parts.
+"""
+_ASSAY_EXAMPLE = """\
+examples:
+  dp-assay assay experiment.toml
+      puts each scope's certificate to the test
+  dp-assay assay experiment.toml --noise-multiplier 5
+      and a claim: each round costs what one Gaussian of this noise multiplier does
+
+Exit code 1 if a claim is contradicted, or a certificate by draws; 0 if not, which is no proof; 2
+for bad input.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Adds the three sub-commands."""
+    plan = commands.add_parser(
+        "plan",
+        help="what an experiment in a file will cost, before it runs",
+        description="Certifies each scope of the experiment, or says why there is no proof.",
+        epilog=_PLAN_EXAMPLE,
+    )
+    plan.set_defaults(run=_plan)
+    run = commands.add_parser(
+        "run",
+        help="run an experiment on data in a file, and certify what it did cost",
+        description="Runs the experiment in this process, on simulated clients.",
+        epilog=_RUN_EXAMPLE,
+    )
+    run.add_argument("--data", required=True, metavar="FILE", help="CSV or NPZ, by its ending")
+    run.add_argument("--target", default="target", metavar="NAME", help='default "target"')
+    run.add_argument("--client", default="client", metavar="NAME", help='default "client"')
+    options.add_seed(run)
+    run.set_defaults(run=_run)
+    assay = commands.add_parser(
+        "assay",
+        help="certificate and audit of an experiment, in one",
+        description="Draws what each scope's adversary sees on the worst neighbouring data, and "
+        "holds it against\nthe certificate and against a claim, if there is one.",
+        epilog=_ASSAY_EXAMPLE,
+    )
+    options.add_noise(assay, required=False)
+    assay.add_argument("--epsilon", type=float, metavar="ε", help="a claim: ε at the file's δ")
+    assay.add_argument(
+        "--confidence", type=float, default=0.99, help="in (0, 1), default 0.99, of each audit"
+    )
+    assay.add_argument(
+        "--max-samples",
+        type=float,
+        default=20_000,
+        metavar="COUNT",
+        help="the most draws per data set, default 20,000",
+    )
+    options.add_seed(assay)
+    assay.set_defaults(run=_assay)
+    for parser in (plan, run, assay):
+        parser.add_argument("file", metavar="FILE", help="the experiment, TOML or JSON")
+        options.add_json(parser)
+
+
+def _load(given: argparse.Namespace) -> "Experiment":
+    from mechanisms import Experiment
+
+    return Experiment.load(given.file)
+
+
+def _plan(given: argparse.Namespace) -> int:
+    experiment = _load(given)
+    costs = experiment.plan()
+    if given.json:
+        print(json.dumps({"name": experiment.name, "plan": [_as_json(c) for c in costs]}, indent=2))
+    else:
+        print(_title(experiment))
+        print(_table(costs, experiment.delta))
+    return 0
+
+
+def _run(given: argparse.Namespace) -> int:
+    from mechanisms import cost_by_scope
+
+    experiment = _load(given)
+    rng = np.random.default_rng(validate.count("--seed", given.seed, minimum=0))
+    shards = _read(experiment, given)
+    print(f"running {experiment.rounds} rounds", file=sys.stderr)
+    run = experiment.run(shards, rng)
+    costs = cost_by_scope(run.transcript, experiment.scopes, experiment.delta)
+    estimate = _estimate(run)
+    if given.json:
+        answer = {"name": experiment.name, **estimate, "costs": [_as_json(c) for c in costs]}
+        print(json.dumps(answer, indent=2))
+        return 0
+    print(_title(experiment))
+    deviations = estimate.get("std", [None] * len(estimate["mean"]))
+    for number, (mean, std) in enumerate(zip(estimate["mean"], deviations, strict=True)):
+        print(f"  θ[{number}] = {mean:.6g}" + ("" if std is None else f" ± {std:.3g}"))
+    print(_table(costs, experiment.delta))
+    return 0
+
+
+def _read(experiment: "Experiment", given: argparse.Namespace) -> "list[Shard]":
+    """The clients' data; classes 0 and 1 become the −1 and +1 of logistic regression."""
+    from pvi import LogisticRegression, Shard
+    from pvi.data import read_shards
+
+    names = {"target": given.target, "client": given.client}
+    shards = read_shards(Path(given.data), clients=experiment.clients, **names)
+    if shards[0].inputs.shape[-1] != experiment.model.dimension:
+        raise ValueError(
+            f"`--data` must have {experiment.model.dimension} columns of inputs, as the "
+            f"experiment's model, got {shards[0].inputs.shape[-1]}."
+        )
+    classes = all(np.isin(shard.targets, (0.0, 1.0)).all() for shard in shards)
+    if isinstance(experiment.model, LogisticRegression) and classes:
+        return [Shard.from_classes(shard.inputs, shard.targets) for shard in shards]
+    return shards
+
+
+def _estimate(run: "Run") -> dict[str, list[float]]:
+    from mechanisms import PrivateRun
+
+    found = {"mean": run.estimate.tolist()}
+    if isinstance(run, PrivateRun):
+        found["std"] = np.sqrt(run.posterior.variance).tolist()
+    return found
+
+
+def _assay(given: argparse.Namespace) -> int:
+    from audits.assay import assay
+
+    experiment = _load(given)
+    rng = np.random.default_rng(validate.count("--seed", given.seed, minimum=0))
+    most = validate.count("--max-samples", validate.real("--max-samples", given.max_samples))
+    found = [
+        assay(
+            experiment,
+            scope=scope,
+            claim=_claim(given, experiment, scope),
+            confidence=validate.open_unit("--confidence", given.confidence),
+            max_samples=most,
+            rng=rng,
+        )
+        for scope in experiment.scopes
+    ]
+    if given.json:
+        print(json.dumps([json.loads(one.to_json()) for one in found], indent=2))
+    else:
+        print(_title(experiment))
+        print(*(one.explain() for one in found), sep="\n\n")
+    return 1 if any(_is_bad(one) for one in found) else 0
+
+
+def _is_bad(found: "Assay") -> bool:
+    return found.contradicted or not found.consistent
+
+
+def _claim(given: argparse.Namespace, experiment: "Experiment", scope: "Scope") -> "Claim | None":
+    from audits.claims import EventClaim, PointClaim
+    from mechanisms.primitives.sampling import repeated
+
+    if given.noise_multiplier is not None and given.epsilon is not None:
+        raise ValueError("the claim must be one of --noise-multiplier and --epsilon, got both.")
+    if given.noise_multiplier is not None:
+        round_event = dpa.GaussianDpEvent(options.read_noise(given))
+        return EventClaim(repeated(round_event, experiment.rounds), relation=scope.relation)
+    if given.epsilon is not None:
+        epsilon = validate.non_negative("--epsilon", given.epsilon)
+        return PointClaim(epsilon, experiment.delta, relation=scope.relation)
+    return None
+
+
+def _title(experiment: "Experiment") -> str:
+    name = f"{experiment.name}: " if experiment.name else ""
+    kind = type(experiment.mechanism).__name__
+    return f"{name}{kind}, {experiment.clients} clients, {experiment.rounds} rounds"
+
+
+def _table(costs: "Sequence[ScopedCost]", delta: float) -> str:
+    lines = []
+    for cost in costs:
+        if cost.certificate is None:
+            lines.append(f"  {cost.scope!s:<45} no certificate: {cost.refusal}")
+        else:
+            bounds = cost.certificate.bounds(delta)
+            lines.append(f"  {cost.scope!s:<45} ε in {interval(bounds)} at δ = {delta:g}")
+    return "\n".join(lines)
+
+
+def _as_json(cost: "ScopedCost") -> dict[str, Any]:
+    certificate = None if cost.certificate is None else json.loads(cost.certificate.to_json())
+    return {"scope": str(cost.scope), "certificate": certificate, "refusal": cost.refusal}
