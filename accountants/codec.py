@@ -148,6 +148,8 @@ def load_document(kind: str, text: str) -> dict[str, Any]:
         body = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
     except RecursionError:
         raise ValueError(f"the JSON must be nested at most {_MAX_DEPTH} deep.") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"`text` must be JSON, got: {error}.") from error
     return check_format(kind, body)
 
 

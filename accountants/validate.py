@@ -17,9 +17,13 @@ def real(name: str, value: Any) -> float:
     """A finite real number as `float`."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be a real number, got {value!r}.")
-    if not math.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         raise _refuse(name, "a finite number", value)
-    return float(value)
+    return number
 
 
 def positive(name: str, value: Any) -> float:

@@ -83,6 +83,8 @@ KINDS: Mapping[str, Mapping[str, type[Any]]] = {
 }
 """By role, which is also the field's name, the words that a file may use and what they mean."""
 
+_NUMBER_OR_TABLE = {"clip_norm"}
+
 
 def to_json(experiment: "Experiment") -> str:
     """The experiment as versioned JSON text."""
@@ -146,8 +148,10 @@ def _encode(role: str, value: Any) -> Any:
 
 
 def _decode(role: str, value: Any, depth: int) -> Any:
-    if isinstance(value, dict):
-        return _decode_kind(role, dict(value), depth)
+    if role == "scopes":
+        return tuple(_decode_scope(item) for item in codec.expect(list, role, value))
+    if isinstance(value, dict) or (role in KINDS and role not in _NUMBER_OR_TABLE):
+        return _decode_kind(role, value, depth)
     if isinstance(value, list):
         return tuple(_decode(role, item, depth) for item in value)
     if isinstance(value, bool | int | float | str):
@@ -155,11 +159,10 @@ def _decode(role: str, value: Any, depth: int) -> Any:
     raise ValueError(f"`{role}` must be a number, a text, a list or a table, got {value!r}.")
 
 
-def _decode_kind(role: str, body: dict[str, Any], depth: int) -> Any:
-    if role == "scopes":
-        return _decode_scope(body)
+def _decode_kind(role: str, value: Any, depth: int) -> Any:
     if role not in KINDS:
-        raise ValueError(f"`{role}` must not be a table, got {body!r}.")
+        raise ValueError(f"`{role}` must not be a table, got {value!r}.")
+    body = dict(codec.expect(dict, role, value))
     word = body.pop("kind", "normal" if role == "prior" else None)
     if not isinstance(word, str) or word not in KINDS[role]:
         raise ValueError(f"`kind` of `{role}` must be one of {sorted(KINDS[role])}, got {word!r}.")
@@ -189,7 +192,8 @@ def _is_required(field: "dataclasses.Field[Any]") -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def _decode_scope(body: dict[str, Any]) -> Scope:
+def _decode_scope(value: Any) -> Scope:
+    body = codec.expect(dict, "scopes", value)
     unknown = sorted(set(body) - {"relation", "unit", "view", "colluders"})
     if unknown:
         raise ValueError(f"`scopes` must have relation, unit, view and colluders, got {unknown}.")

@@ -173,7 +173,7 @@ def as_clipping(clip_norm: "float | Clipping") -> Clipping:
         if callable(clip_norm) and hasattr(clip_norm, "norm"):
             return clip_norm
         raise TypeError(f"`clip_norm` must be a number or a Clipping, got {clip_norm!r}.")
-    return FlatClip(_clip_norm("clip_norm", float(clip_norm)))
+    return FlatClip(_clip_norm("clip_norm", clip_norm))
 
 
 class Screened(NamedTuple):

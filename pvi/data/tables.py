@@ -102,6 +102,9 @@ def _number(file: Path, line: int, column: str, cell: str) -> float:
 
 
 def _read_npz(file: Path, target: str, client: str) -> _Table:
+    with file.open("rb") as stream:
+        if not zipfile.is_zipfile(stream):
+            raise ValueError(f"{file.name} must be an NPZ file, got another.")
     try:
         with np.load(file, allow_pickle=False) as arrays:
             missing = [name for name in ("inputs", target) if name not in arrays]
@@ -113,6 +116,4 @@ def _read_npz(file: Path, target: str, client: str) -> _Table:
             inputs = finite_array("inputs", arrays["inputs"], min_ndim=2)
             return inputs, finite_array(target, arrays[target], min_ndim=1), owners
     except (zipfile.BadZipFile, EOFError, OSError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError):
-            raise
         raise ValueError(f"{file.name} must be an NPZ file, got: {error}.") from error
