@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +90,7 @@ def _clip_wild_rows(rows: FloatArray, limit: FloatArray) -> Clipped:
     return Clipped(np.where(outside[..., None], scaled, rows), screened)
 
 
-def _clip_norm(name: str, value: float) -> float:
+def _clip_norm(name: str, value: Any) -> float:
     number = validate.positive(name, value)
     if not _SMALLEST <= number <= _LARGEST:
         raise ValueError(f"`{name}` must be in [{_SMALLEST:g}, {_LARGEST:g}], got {value!r}.")
