@@ -9,6 +9,7 @@ public module by module:
 * `rounding`: bounds as people read them, rounded to their safe side;
 * `sampling`: the one vocabulary of how records get into a batch;
 * `certificate`, `codec`: statements of cost and events as JSON, through an allow-list;
+* `files`, `seals`: files written in one step, records with a checksum;
 * `versions`: which packages computed a number.
 
 All else is an accountant, named by its module. `fourier/DERIVATION.md` says which formula of which
@@ -17,7 +18,7 @@ paper is where.
 
 from accountants import classical, gaussian
 from accountants.base import IntervalAccountant
-from accountants.bounds import Bounds
+from accountants.bounds import Bounds, BoundsError
 from accountants.calibrate import calibrate_noise, calibrate_steps
 from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
@@ -39,6 +40,7 @@ from accountants.support import support_table
 
 __all__ = [
     "Bounds",
+    "BoundsError",
     "Certificate",
     "CrossCheck",
     "EpsilonCurve",

@@ -41,30 +41,36 @@ class IntervalAccountant(PrivacyAccountant):
 
     def compose(self, event: dpa.DpEvent, count: int = 1) -> Self:
         """Adds `count` releases described by `event`; the earlier ones may steer the later ones."""
-        super().compose(event, validate.count("count", count))
+        count = validate.count("count", count)
+        try:
+            super().compose(event, count)
+        except RecursionError:
+            raise ValueError("`event` must be nested less deeply: it exhausts the stack.") from None
         return self
 
     def _maybe_compose(
         self, event: dpa.DpEvent, count: int, do_compose: bool
     ) -> PrivacyAccountant.CompositionErrorDetails | None:
-        if isinstance(event, dpa.SelfComposedDpEvent):
-            repeats = validate.count("count", event.count, minimum=0)
-            return self._maybe_compose(event.event, count * repeats, do_compose)
-        if isinstance(event, dpa.ComposedDpEvent):
-            for inner in event.events:
-                error = self._maybe_compose(inner, count, do_compose)
-                if error is not None:
-                    return error
-            return None
-        try:
-            resolution = self._resolve(event)
-        except elementary.NotSupportedError as reason:
-            return self.CompositionErrorDetails(event, str(reason))
-        if do_compose and count:
-            if resolution is elementary.NonPrivate:
-                self._non_private = True
-            elif not isinstance(resolution, type):
-                self._releases[resolution] += count
+        # A stack of our own: events may be nested deeper than Python's.
+        waiting = [(event, count)]
+        while waiting:
+            inner, times = waiting.pop()
+            if isinstance(inner, dpa.SelfComposedDpEvent):
+                repeats = validate.count("count", inner.count, minimum=0)
+                waiting.append((inner.event, times * repeats))
+                continue
+            if isinstance(inner, dpa.ComposedDpEvent):
+                waiting.extend((part, times) for part in reversed(inner.events))
+                continue
+            try:
+                resolution = self._resolve(inner)
+            except elementary.NotSupportedError as reason:
+                return self.CompositionErrorDetails(inner, str(reason))
+            if do_compose and times:
+                if resolution is elementary.NonPrivate:
+                    self._non_private = True
+                elif not isinstance(resolution, type):
+                    self._releases[resolution] += times
         return None
 
     def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
@@ -105,19 +111,24 @@ class IntervalAccountant(PrivacyAccountant):
 
     def get_epsilon(self, target_delta: float) -> float:
         """The upper bound of ε(δ)."""
-        return self.get_epsilon_bounds(target_delta).upper
+        return self.get_epsilon_bounds(validate.open_unit("target_delta", target_delta)).upper
 
     def get_delta(self, target_epsilon: float) -> float:
         """The upper bound of δ(ε)."""
-        return self.get_delta_bounds(target_epsilon).upper
+        return self.get_delta_bounds(validate.non_negative("target_epsilon", target_epsilon)).upper
 
     def assumptions(self) -> Sequence[str]:
         """What the answers rest on, in words."""
-        return (_RELATION_IN_WORDS[self.neighboring_relation], _NOISE_IN_WORDS)
+        return (
+            _RELATION_IN_WORDS[self.neighboring_relation],
+            _NOISE_IN_WORDS,
+            _ARITHMETIC_IN_WORDS,
+        )
 
     def certify(self, deltas: Sequence[float]) -> Certificate:
         """The composition so far, with ε bounds at each δ, as a `Certificate`."""
-        points: list[Any] = [(delta, *self.get_epsilon_bounds(delta)) for delta in deltas]
+        chosen = validate.sequence("deltas", deltas, validate.open_unit, least=1)
+        points: list[Any] = [(delta, *self.get_epsilon_bounds(delta)) for delta in chosen]
         return Certificate(
             event=self.ledger,
             neighboring_relation=self.neighboring_relation,
@@ -144,4 +155,8 @@ _RELATION_IN_WORDS = {
 _NOISE_IN_WORDS = (
     "noise_multiplier is the noise's standard deviation divided by C, the norm bound of one "
     "record; the noise is drawn from the exact law, independently of everything else."
+)
+_ARITHMETIC_IN_WORDS = (
+    "Doubles are those of IEEE 754, and the elementary functions of numpy, scipy and the C library "
+    "are within four units in the last place, as the tests measure them."
 )

@@ -1,23 +1,52 @@
 """The interval that every accountant answers with."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Self
 
 
-class Bounds(NamedTuple):
+class BoundsError(ArithmeticError):
+    """Two proved statements contradict each other: an error of this library, never of its caller.
+
+    An interval whose lower end lies above its upper one contains nothing, so at least one of its
+    ends was wrong. No number may be reported from there.
+    """
+
+
+class _Ends(NamedTuple):
+    lower: float
+    upper: float
+
+
+class Bounds(_Ends):
     """An interval that contains the true value: `lower <= truth <= upper`.
 
     `lower` is 0.0 where an accountant proves no lower bound; `upper` is `inf` where it proves no
     upper bound.
 
+    Raises:
+      BoundsError: The lower end is above the upper one, or an end is not a number.
+
     >>> Bounds(1.0, 2.0).gap
     1.0
     """
 
-    lower: float
-    upper: float
+    __slots__ = ()
+
+    def __new__(cls, lower: float, upper: float) -> Self:
+        """Checks the ends."""
+        if not lower <= upper:
+            raise BoundsError(
+                f"no number lies between lower={lower!r} and upper={upper!r}: one of the two ends "
+                "is wrong, which is an error of this library; please report it"
+            )
+        return super().__new__(cls, lower, upper)
+
+    @classmethod
+    def _make(cls, iterable: Iterable[float]) -> Self:  # type: ignore[override]
+        return cls(*iterable)  # `_replace` goes this way, and must not go round the check.
 
     def intersect(self, other: "Bounds") -> "Bounds":
-        """What two intervals for the same value say together.
+        """What two intervals for the same value say together; `BoundsError` if they are disjoint.
 
         >>> Bounds(1.0, 2.0).intersect(Bounds(1.5, 3.0))
         Bounds(lower=1.5, upper=2.0)

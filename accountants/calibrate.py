@@ -1,20 +1,40 @@
 """How much noise is enough, or how many steps: what meets a target ε, proved from above."""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from dp_accounting import NeighboringRelation
-from scipy import optimize
 
-from accountants import validate
-from accountants.dp_sgd import ADD_OR_REMOVE_ONE, epsilon_bounds
+from accountants import counting, elementary, validate
+from accountants.bounds import Bounds
+from accountants.dp_sgd import ADD_OR_REMOVE_ONE, step_event
+from accountants.fourier.accountant import FourierAccountant
+from accountants.fourier.contour import engine as contour
+from accountants.fourier.contour.quadrature import ContourError
 from accountants.sampling import SamplingKind
 
-# The returned σ exceeds the smallest sufficient one by at most this factor.
-RELATIVE_EXCESS = 1e-6
-_LARGEST_LOG = 40.0 * math.log(2.0)
-_STRIDE = math.log(2.0)
-_COARSE = 1e-3
+
+class _Effort(NamedTuple):
+    """The accountant's tolerance, and how far σ may exceed the smallest sufficient one."""
+
+    tolerance: float
+    excess: float
+
+
+# Where the contour engine answers, in milliseconds, and where the grid engine does.
+_QUICK, _SLOW = _Effort(1e-8, 1e-6), _Effort(1e-5, 1e-4)
+# The accountant's tolerances for counts of steps, and for the way there.
+_STEPS_FINE, _COARSE = 1e-6, 1e-3
+# Beyond, no engine is asked for noise: `accountants.counting` answers.
+_LARGEST_EPSILON = 200.0
 _MOST_STEPS = 2**40
+_MOST_TRIALS, _FINE_TRIALS = 40, 6
+_NEAR = 0.02
+
+_Answers: TypeAlias = Callable[[float, float], Bounds]
+"""(log σ, tolerance) ↦ ε."""
 
 
 def calibrate_noise(
@@ -26,51 +46,114 @@ def calibrate_noise(
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
 ) -> float:
-    """The smallest noise multiplier σ with ε(δ) ≤ target, rounded up by at most 1e-6 (relative).
+    """The smallest noise multiplier σ with ε(δ) ≤ target, rounded up.
 
-    What is returned has been checked: its ε_upper is at most the target. That it is nearly the
-    smallest rests on the accountant's gap (1e-8); for fixed-size sampling it is the smallest that
-    the dominating pair allows.
+    What is returned has been checked: its ε_upper is at most the target. It has also been checked
+    that σ·(1 − 1e-6) is not enough, its ε_lower exceeding the target, where plain Gaussians or the
+    contour engine answer, and σ·(1 − 1e-4) where the grid engine does (few steps, REPLACE_ONE).
+    Two exceptions: for batches of fixed size σ is the smallest that the dominating pair allows;
+    and for sampled steps with a target above 200 or more than 2⁴⁰ steps it is what
+    `accountants.counting` proves to be enough, which may be more than needed.
 
     Raises:
-      ValueError: An argument is impossible, or no noise multiplier in [2⁻⁴⁰, 2⁴⁰] is the answer.
+      ValueError: An argument is impossible, or every σ > 0 meets the target, as a record is in any
+        step with a probability of at most δ.
 
     >>> round(calibrate_noise(target_epsilon=1.0, delta=1e-5, sampling_rate=0.01, steps=10_000), 4)
     3.8128
     """
     target = validate.positive("target_epsilon", target_epsilon)
     delta = validate.open_unit("delta", delta)
-
-    def excess(log_sigma: float, tolerance: float = 1e-8) -> float:
-        """log(ε_upper/target) at σ; falls in σ."""
-        bounds = epsilon_bounds(
-            noise_multiplier=math.exp(log_sigma),
-            sampling_rate=sampling_rate,
-            steps=steps,
-            delta=delta,
-            relation=relation,
-            sampling=sampling,
-            tolerance=tolerance,
-        )
-        return math.log(max(bounds.upper, 1e-300) / target)
-
-    low = high = 0.0
-    while excess(high, _COARSE) > 0.0 and high < _LARGEST_LOG:
-        low, high = high, high + _STRIDE
-    while excess(low, _COARSE) <= 0.0 and low > -_LARGEST_LOG:
-        low, high = low - _STRIDE, min(high, low)
-    # The coarse bounds may have misjudged an end that is nearly the root.
-    low, high = low - 0.01, high + 0.01
-    if not excess(low) > 0.0 >= excess(high):
+    steps = validate.count("steps", steps)
+    rate = validate.rate("sampling_rate", sampling_rate)
+    step_event(1.0, rate, sampling, relation)  # Refuses what does not fit together.
+    sensitivity = float(elementary.sensitivity_factor(relation))
+    enough = counting.sufficient_noise(target, delta, rate, steps, sensitivity)
+    if enough == 0.0:
         raise ValueError(
-            f"`target_epsilon` must need a noise multiplier within 2^±40 at delta={delta}, "
-            f"got {target!r}."
+            f"`delta` must be below the probability that a record is in any of {steps} steps at "
+            f"sampling_rate={rate!r}, else any noise meets the target, got {delta!r}."
         )
-    root = float(optimize.brentq(excess, low, high, xtol=1e-9, rtol=1e-12))
-    margin = 0.1 * RELATIVE_EXCESS
-    while excess(root + margin) > 0.0:
-        margin *= 2.0
-    return math.exp(root + margin)
+    if rate == 1.0 or target > _LARGEST_EPSILON or steps > _MOST_STEPS:
+        return enough
+
+    def answer(log_sigma: float, tolerance: float) -> Bounds:
+        event = step_event(math.exp(log_sigma), rate, sampling, relation)
+        accountant = FourierAccountant(relation, tolerance).compose(event, steps)
+        return accountant.get_epsilon_bounds(delta)
+
+    # As if the central limit theorem held: (1 − q)N(0) + qN(1/σ) has χ² = q²·(e^{1/σ²} − 1).
+    unsampled = counting.sufficient_noise(target, delta, 1.0, steps, 1.0)
+    mu = math.sqrt(steps) / unsampled
+    guess = sensitivity / math.sqrt(math.log1p(mu * mu / (rate * rate * steps)))
+    log_sigma, slope = _approach(answer, target, math.log(min(guess, enough)), math.log(enough))
+    release = elementary.resolve(
+        step_event(math.exp(log_sigma), rate, sampling, relation), relation
+    )
+    effort = _QUICK if _contour_answers(release, steps, delta) else _SLOW
+    provable = sampling != "fixed_size"
+    return min(enough, _settle(answer, target, log_sigma, slope, effort, provable=provable))
+
+
+def _contour_answers(release: elementary.Resolution, steps: int, delta: float) -> bool:
+    """Whether the contour engine alone, in milliseconds, reaches the fine tolerance."""
+    if not isinstance(release, elementary.PoissonGaussian):
+        return False
+    composition = contour.Composition([release], np.array([float(steps)]))
+    try:
+        bounds = contour.epsilon_bounds(composition, delta, _QUICK.tolerance)
+    except ContourError:
+        return False
+    return bounds.gap <= _QUICK.tolerance * bounds.upper
+
+
+def _approach(answer: _Answers, target: float, start: float, enough: float) -> tuple[float, float]:
+    """The root log σ to a percent, by bracketed secants on (log σ, log ε), and −the slope there."""
+    low, high, here, slope = -math.inf, enough, start, 1.0
+    before: tuple[float, float] | None = None
+    for _ in range(_MOST_TRIALS):
+        excess = _log_ratio(answer(here, _COARSE).upper, target)
+        if before is not None and here != before[0]:
+            slope = min(max((before[1] - excess) / (here - before[0]), 0.05), 1e3)
+        before = here, excess
+        if abs(excess) < _NEAR:
+            return here + excess / slope, slope
+        low, high = (here, high) if excess > 0.0 else (low, here)
+        here += max(-2.0, min(2.0, excess / slope))
+        if not low < here < high:
+            here = 0.5 * (low + high) if low > -math.inf else high - 1.0
+    return high, slope
+
+
+def _settle(
+    answer: _Answers, target: float, here: float, slope: float, effort: _Effort, *, provable: bool
+) -> float:
+    """The least σ that was seen to be enough, near log σ = `here`; infinity if none was.
+
+    It ends once σ is enough and σ·(1 − excess) is seen not to be, or after a few trials: then the
+    accountant's own interval is wider than that.
+    """
+    tolerance, excess = effort
+    before: tuple[float, float] | None = None
+    best = math.inf
+    for _ in range(_FINE_TRIALS):
+        over = _log_ratio(answer(here, tolerance).upper, target)
+        if over <= 0.0:
+            best = min(best, here)
+            if over >= -0.6 * excess * slope:
+                below = here + math.log1p(-excess)
+                if not provable or answer(below, tolerance).lower > target:
+                    break
+        if before is not None and abs(here - before[0]) > 0.1 * excess:
+            slope = min(max((before[1] - over) / (here - before[0]), 0.05), 1e3)
+        before = here, over
+        here += over / slope + 0.3 * excess
+    return math.exp(best)
+
+
+def _log_ratio(epsilon: float, target: float) -> float:
+    """log(ε/target), finite."""
+    return math.log(min(max(epsilon, 1e-300), 1e300) / target)
 
 
 def calibrate_steps(
@@ -93,29 +176,41 @@ def calibrate_steps(
     11050
     """
     target = validate.positive("target_epsilon", target_epsilon)
+    delta = validate.open_unit("delta", delta)
+    event = step_event(noise_multiplier, sampling_rate, sampling, relation)
 
-    def is_enough(steps: int) -> bool:
-        bounds = epsilon_bounds(
-            noise_multiplier=noise_multiplier,
-            sampling_rate=sampling_rate,
-            steps=steps,
-            delta=delta,
-            relation=relation,
-            sampling=sampling,
-        )
-        return bounds.upper <= target
+    def upper(steps: int, tolerance: float) -> float:
+        accountant = FourierAccountant(relation, tolerance).compose(event, steps)
+        return accountant.get_epsilon_bounds(delta).upper
 
-    if not is_enough(1):
+    if upper(1, _STEPS_FINE) > target:
         raise ValueError(
             f"`target_epsilon` must allow one step at noise_multiplier={noise_multiplier!r}, "
             f"got {target!r}."
         )
-    low, high = 1, 2
-    while is_enough(high):
-        low, high = high, 2 * high
-        if high > _MOST_STEPS:
-            raise ValueError(f"`target_epsilon` must be reached within 2^40 steps, got {target!r}.")
+    # Coarsely, by secants on (log T, log ε) kept in a bracket of what is and is not enough; a
+    # bound that is too coarse to tell is asked again finely.
+    low, high, here, slope = 1, _MOST_STEPS + 1, 2, 0.5
+    before: tuple[float, float] | None = None
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if is_enough(middle) else (low, middle)
+        excess = _log_ratio(upper(here, _COARSE), target)
+        if abs(excess) < 2.0 * _COARSE:
+            excess = _log_ratio(upper(here, _STEPS_FINE), target)
+        log_here = math.log(here)
+        if before is not None and log_here != before[0]:
+            slope = min(max((excess - before[1]) / (log_here - before[0]), 0.05), 1e3)
+        before = log_here, excess
+        low, high = (here, high) if excess <= 0.0 else (low, here)
+        if low >= _MOST_STEPS:
+            raise ValueError(f"`target_epsilon` must be reached within 2^40 steps, got {target!r}.")
+        here = _next_count(low, high, log_here - excess / slope)
     return low
+
+
+def _next_count(low: int, high: int, log_trial: float) -> int:
+    """A count strictly between `low` and `high`: the proposal, or the nearest that does.
+
+    Never beyond eight times what is known to be enough: too many steps may take long to refuse.
+    """
+    trial = round(math.exp(min(log_trial, math.log(_MOST_STEPS))))
+    return max(low + 1, min(trial, high - 1, 8 * low))

@@ -8,6 +8,9 @@ import math
 
 from accountants import validate
 
+# Beyond, the bound itself leaves the floats; it has said nothing for long by then.
+_LARGEST_EPSILON = 500.0
+
 
 def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     """The noise multiplier √(2·ln(1.25/δ))/ε that suffices for (ε, δ)-DP, for ε < 1 only.
@@ -24,14 +27,14 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
         raise ValueError(
             f"`epsilon` must be below 1 for the classical Gaussian calibration, got {epsilon!r}."
         )
-    return math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
+    return math.sqrt(2.0 * (math.log(1.25) - math.log(delta))) / epsilon
 
 
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """The ε that the classical calibration grants a noise multiplier; refuses ε ≥ 1."""
     noise_multiplier = validate.positive("noise_multiplier", noise_multiplier)
     delta = validate.open_unit("delta", delta)
-    epsilon = math.sqrt(2.0 * math.log(1.25 / delta)) / noise_multiplier
+    epsilon = math.sqrt(2.0 * (math.log(1.25) - math.log(delta))) / noise_multiplier
     if epsilon >= 1.0:
         raise ValueError(
             f"`noise_multiplier` must exceed {epsilon * noise_multiplier:.6g} for the classical "
@@ -51,7 +54,7 @@ def basic_composition(epsilon: float, delta: float, count: int) -> tuple[float, 
         validate.closed_unit("delta", delta),
     )
     count = validate.count("count", count)
-    return count * epsilon, min(1.0, count * delta)
+    return validate.real("count * epsilon", count * epsilon), min(1.0, count * delta)
 
 
 def advanced_composition(
@@ -70,6 +73,8 @@ def advanced_composition(
         validate.closed_unit("delta", delta),
     )
     count, slack = validate.count("count", count), validate.open_unit("slack", slack)
-    spread = math.sqrt(2.0 * count * math.log(1.0 / slack)) * epsilon
+    if epsilon > _LARGEST_EPSILON:
+        raise ValueError(f"`epsilon` must be at most {_LARGEST_EPSILON:g} here, got {epsilon!r}.")
+    spread = math.sqrt(-2.0 * count * math.log(slack)) * epsilon
     drift = count * epsilon * math.expm1(epsilon)
     return spread + drift, min(1.0, count * delta + slack)

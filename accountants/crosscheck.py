@@ -20,7 +20,7 @@ from dp_accounting import NeighboringRelation, UnsupportedEventError
 
 from accountants import elementary, validate
 from accountants.base import IntervalAccountant
-from accountants.bounds import Bounds
+from accountants.bounds import Bounds, BoundsError
 from accountants.fourier import FourierAccountant
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
@@ -40,7 +40,7 @@ class Row:
     """One accountant's answer.
 
     `lower` is 0.0 and `upper` inf where it gives none; `note` says what to know about it; `seconds`
-    is one run, to compare within a table only.
+    is one run, to compare within a table only; `ours` are proved.
     """
 
     accountant: str
@@ -48,6 +48,7 @@ class Row:
     upper: float
     seconds: float
     note: str = ""
+    ours: bool = False
 
     @property
     def answered(self) -> bool:
@@ -64,10 +65,16 @@ class CrossCheck:
     neighboring_relation: NeighboringRelation
     rows: tuple[Row, ...]
 
+    def __post_init__(self) -> None:
+        validate.instance("event", self.event, dpa.DpEvent)
+        validate.open_unit("delta", self.delta)
+        validate.relation("neighboring_relation", self.neighboring_relation)
+        validate.sequence("rows", self.rows, lambda name, row: validate.instance(name, row, Row))
+
     @property
     def best(self) -> Bounds:
         """The tightest bounds of *our* accountants, each of them proved."""
-        ours = [row for row in self.rows if row.accountant.startswith("dp-assay")]
+        ours = [row for row in self.rows if row.ours]
         return Bounds(max(row.lower for row in ours), min(row.upper for row in ours))
 
     @property
@@ -137,13 +144,14 @@ def crosscheck(
     >>> table.consistent  # dp-accounting's Rényi accountant forgets the factor 2
     False
     """
+    validate.instance("event", event, dpa.DpEvent)
     delta = validate.open_unit("delta", delta)
     relation = validate.relation("relation", relation)
     rows = [
-        _run(f"dp-assay {cls.method.split()[0]}", _ours(cls, event, delta, relation))
+        _run(f"dp-assay {cls.method.split()[0]}", _ours(cls, event, delta, relation), ours=True)
         for cls in OURS
     ]
-    if peers:
+    if validate.flag("peers", peers):
         note = _rdp_note(event, relation)
         rows.append(_run("dp-accounting RDP", _rdp(event, delta, relation), note))
         rows.append(_run("dp-accounting PLD", _pld(event, delta, relation), _pld_note(event)))
@@ -151,20 +159,22 @@ def crosscheck(
     return CrossCheck(event=event, delta=delta, neighboring_relation=relation, rows=tuple(rows))
 
 
-def _run(name: str, compute: Callable[[], Bounds], note: str = "") -> Row:
+def _run(name: str, compute: Callable[[], Bounds], note: str = "", *, ours: bool = False) -> Row:
     start = time.perf_counter()
     bounds = Bounds(0.0, math.inf)
     try:
         with _quiet():
             bounds = compute()
-        if math.isnan(bounds.lower) or math.isnan(bounds.upper):
-            bounds, note = Bounds(0.0, math.inf), "fails: not a number"
+    except BoundsError:
+        if ours:
+            raise
+        note = "fails: not a number, or an upper end below the lower one"
     except (UnsupportedEventError, elementary.NotSupportedError) as reason:
         note = f"refuses: {_brief(str(reason))}"
     except ImportError:
         note = "not installed"
     except Exception as error:
-        if name.startswith("dp-assay"):
+        if ours:
             raise
         note = f"fails: {type(error).__name__}: {error}"
     return Row(
@@ -173,6 +183,7 @@ def _run(name: str, compute: Callable[[], Bounds], note: str = "") -> Row:
         upper=bounds.upper,
         seconds=time.perf_counter() - start,
         note=note,
+        ours=ours,
     )
 
 

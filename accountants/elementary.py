@@ -14,6 +14,7 @@ differently:
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -110,6 +111,10 @@ Elementary: TypeAlias = (
 )
 
 
+# Squares of noise multipliers, and sums of 10**100 of them, must be doubles.
+_LEAST_NOISE = 1e-100
+
+
 class NotSupportedError(Exception):
     """An event that cannot be accounted for; the message is the reason."""
 
@@ -139,22 +144,38 @@ def effective_noise_multiplier(event: dpa.DpEvent) -> float:
     Raises:
       NotSupportedError: Something else than a Gaussian is in the nest.
     """
-    if isinstance(event, dpa.GaussianDpEvent):
-        return validate.non_negative("noise_multiplier", event.noise_multiplier)
-    if isinstance(event, dpa.SelfComposedDpEvent):
-        count = validate.count("count", event.count, minimum=0)
-        inner = effective_noise_multiplier(event.event)
-        return inner / math.sqrt(count) if count else math.inf
-    if isinstance(event, dpa.ComposedDpEvent):
-        multipliers = [effective_noise_multiplier(inner) for inner in event.events]
-        if 0.0 in multipliers:
-            return 0.0
-        precision = math.fsum(multiplier**-2 for multiplier in multipliers)
-        return precision**-0.5 if precision else math.inf
-    raise NotSupportedError(
-        "sampling is supported around Gaussians and compositions of Gaussians on the same batch; "
-        f"found {type(event).__name__}"
-    )
+    found: list[tuple[float, int]] = []
+    waiting = [(event, 1)]
+    while waiting:
+        inner, times = waiting.pop()
+        if isinstance(inner, dpa.GaussianDpEvent):
+            found.append((_noise_multiplier(inner.noise_multiplier), times))
+        elif isinstance(inner, dpa.SelfComposedDpEvent):
+            repeats = validate.count("count", inner.count, minimum=0)
+            waiting.append((inner.event, times * repeats))
+        elif isinstance(inner, dpa.ComposedDpEvent):
+            waiting.extend((part, times) for part in reversed(inner.events))
+        else:
+            raise NotSupportedError(
+                "sampling is supported around Gaussians and compositions of Gaussians on the same "
+                f"batch; found {type(inner).__name__}"
+            )
+    least = min((multiplier for multiplier, times in found if times), default=math.inf)
+    if least in (0.0, math.inf):
+        return least
+    total = math.fsum(times * (least / multiplier) ** 2 for multiplier, times in found if times)
+    return _noise_multiplier(least / math.sqrt(total))
+
+
+def _noise_multiplier(value: Any) -> float:
+    """A noise multiplier: 0, or so far from 0 and infinity that its squares are doubles."""
+    multiplier = validate.non_negative("noise_multiplier", value)
+    if multiplier and not _LEAST_NOISE <= multiplier <= 1.0 / _LEAST_NOISE:
+        raise ValueError(
+            f"`noise_multiplier` must be 0 or in [{_LEAST_NOISE}, {1.0 / _LEAST_NOISE}], "
+            f"got {value!r}."
+        )
+    return multiplier
 
 
 def _resolve_poisson(event: dpa.PoissonSampledDpEvent, relation: NeighboringRelation) -> Resolution:
@@ -211,6 +232,11 @@ def _resolve_randomized_response(
         return NoOp
     if probability == 0.0:
         return NonPrivate
+    if probability < buckets * sys.float_info.min:
+        raise ValueError(
+            "`noise_parameter` must be 0 or leave each bucket a probability of at least "
+            f"{sys.float_info.min}, got {probability!r} for {buckets} buckets."
+        )
     special = relation is NeighboringRelation.REPLACE_SPECIAL
     return RandomizedResponse(probability, buckets, special)
 
@@ -235,6 +261,17 @@ def _resolve_mixture(event: MixtureOfGaussiansDpEvent, relation: NeighboringRela
         return NoOp
     if deviation == 0.0:
         return NonPrivate
+    weights: dict[float, list[float]] = {}
+    for c, p in zip(sensitivities, probabilities, strict=True):
+        if p > 0.0:
+            weights.setdefault(c, []).append(p)
+    if len(weights) == 1 or (len(weights) == 2 and 0.0 in weights):
+        # Nothing, or a move by one distance: a plain or a sampled Gaussian.
+        distance = max(weights)
+        multiplier = _noise_multiplier(deviation / distance)
+        if 0.0 not in weights:
+            return Gaussian(1.0 / multiplier)
+        return PoissonGaussian(math.fsum(weights[distance]) / math.fsum(probabilities), multiplier)
     return MixtureOfGaussians(deviation, sensitivities, probabilities)
 
 
@@ -254,7 +291,7 @@ def resolve(event: dpa.DpEvent, relation: NeighboringRelation) -> Resolution:
     if isinstance(event, dpa.NonPrivateDpEvent):
         return NonPrivate
     if isinstance(event, dpa.GaussianDpEvent):
-        noise_multiplier = validate.non_negative("noise_multiplier", event.noise_multiplier)
+        noise_multiplier = _noise_multiplier(event.noise_multiplier)
         if noise_multiplier == 0.0:
             return NonPrivate
         return Gaussian(sensitivity_factor(relation) / noise_multiplier)
@@ -263,7 +300,7 @@ def resolve(event: dpa.DpEvent, relation: NeighboringRelation) -> Resolution:
     if isinstance(event, dpa.SampledWithoutReplacementDpEvent):
         return _resolve_fixed_size(event, relation)
     if isinstance(event, dpa.LaplaceDpEvent):
-        scale = validate.non_negative("noise_multiplier", event.noise_multiplier)
+        scale = _noise_multiplier(event.noise_multiplier)
         return Laplace(scale / sensitivity_factor(relation)) if scale else NonPrivate
     if isinstance(event, DiscreteLaplaceDpEvent):
         parameter = validate.non_negative("noise_parameter", event.noise_parameter)

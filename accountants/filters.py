@@ -13,6 +13,7 @@ from dp_accounting import NeighboringRelation
 
 from accountants import validate
 from accountants.renyi import RenyiAccountant, epsilon_from_divergence
+from accountants.renyi_divergence import MAX_FIXED_SIZE_ORDER
 
 
 class RenyiFilter:
@@ -78,12 +79,21 @@ class RenyiFilter:
 
 
 def default_order(target_epsilon: float, delta: float) -> float:
-    """The order at which a composition of Gaussians may be longest: the minimiser for zCDP.
+    """The order at which a composition of Gaussians may be longest, or nearly so.
 
-    ε = ρα + log(1/δ)/(α−1) allows ρ(α) = (ε − log(1/δ)/(α−1))/α, largest at
-    α = 1 + x + √(x² + x) with x = log(1/δ)/ε.
+    ρ-zCDP has D_α = ρα, so that order α leaves ρ(α) = D(α)/α, D(α) the divergence that converts to
+    ε at δ. The largest ρ is sought around the maximiser for the simpler conversion ε = ρα +
+    log(1/δ)/(α−1), which is α = 1 + x + √(x² + x) with x = log(1/δ)/ε. If it lies above the last
+    order at which batches of fixed size have a good bound, and that order leaves a third as much at
+    least, that order is taken.
     """
-    x = -math.log(validate.open_unit("delta", delta)) / validate.positive(
-        "target_epsilon", target_epsilon
-    )
-    return 1.0 + x + math.sqrt(x * x + x)
+    epsilon = validate.positive("target_epsilon", target_epsilon)
+    x = -math.log(validate.open_unit("delta", delta)) / epsilon
+
+    def allowed(order: float) -> float:
+        return (epsilon - epsilon_from_divergence(order, 0.0, delta)) / order
+
+    excess = x + math.sqrt(x * x + x)
+    best = max((1.0 + excess * 0.97**k for k in range(100)), key=allowed)
+    limit = float(MAX_FIXED_SIZE_ORDER)
+    return limit if best > limit and allowed(limit) >= allowed(best) / 3.0 else best

@@ -34,6 +34,12 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 # The quadrature stops where the integrand has fallen by e^-45 (3e-20, relative).
 _CUT = 45.0
+# A standardised threshold beyond this is as good as infinite: δ or 1 − δ is below e^{−10^15}.
+_FAR = 1e8
+# Beyond this, squares overflow.
+_SQUARE_LIMIT = 1e150
+_NEAR_ONE = 40.0
+_LARGEST = float(np.finfo(np.float64).max)
 # Relative slack for the rounding of μ = √(Σ n/σ²): three roundings a term, a sum, a root.
 _MU_ROUNDING = 1e-15
 
@@ -45,7 +51,10 @@ def log_delta_error(a: float) -> float:
 
 def _standardised_threshold(mu: float, epsilon: float) -> float:
     """A = ε/μ − μ/2, rounded once."""
-    return float(Fraction(epsilon) / Fraction(mu) - Fraction(mu) / 2)
+    exact = Fraction(epsilon) / Fraction(mu) - Fraction(mu) / 2
+    if abs(exact) < _SQUARE_LIMIT:
+        return float(exact)
+    return _SQUARE_LIMIT if exact > 0 else -_SQUARE_LIMIT
 
 
 def _mills_ratio(x: float) -> float:
@@ -62,8 +71,11 @@ def _mills_difference(a: float, mu: float) -> float:
 
 def _log_delta_at(a: float, mu: float) -> float:
     log_density = -0.5 * a * a - _LOG_SQRT_2PI
+    if a > _FAR:  # What follows is lost in the rounding of a².
+        return log_density
     if mu <= max(1.0, a):
-        return log_density + math.log(_mills_difference(a, mu))
+        difference = _mills_difference(a, mu)
+        return log_density + math.log(difference) if difference > 0.0 else -math.inf
     if a >= 0.0:
         return log_density + math.log(_mills_ratio(a) - _mills_ratio(a + mu))
     return math.log(float(special.ndtr(-a)) - math.exp(log_density) * _mills_ratio(a + mu))
@@ -92,8 +104,12 @@ def _log_delta_bounds(mu: float, epsilon: float) -> Bounds:
     """`log_delta` at μ·(1 ∓ 1e-15), widened by its error bound."""
     ends = []
     for side in (-1.0, 1.0):
-        shifted = mu * (1.0 + side * _MU_ROUNDING)
+        shifted = min(mu * (1.0 + side * _MU_ROUNDING), _LARGEST)
         a = _standardised_threshold(shifted, epsilon)
+        if a > _FAR:  # δ ≤ e^{−a²/2}, far below all doubles.
+            return Bounds(-math.inf, -_FAR)
+        if a < -_NEAR_ONE:  # 1 − δ = Q(−a) + φ(a)·R(b), with b > 0, far below the rounding of 1.
+            return Bounds(-1e-15, 0.0)
         ends.append(_log_delta_at(a, shifted) + side * log_delta_error(a))
     return Bounds(ends[0], min(0.0, ends[1]))
 
@@ -112,7 +128,7 @@ def _epsilon_from_log(mu: float, log_target: float) -> float:
     if log_target >= log_delta(mu, 0.0):
         return 0.0
     # δ ≤ Q(a) ≤ e^{−a²/2} for a ≥ 0 brackets the root from above.
-    upper = 0.5 * mu * mu + mu * math.sqrt(-2.0 * log_target)
+    upper = (0.5 * mu * mu + mu * math.sqrt(-2.0 * log_target)) * (1.0 + 1e-14)
     root = optimize.brentq(
         lambda epsilon: log_delta(mu, epsilon) - log_target, 0.0, upper, xtol=1e-300, rtol=9e-16
     )

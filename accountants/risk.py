@@ -44,9 +44,13 @@ def membership_risk(accountant: IntervalAccountant, prior: float = 0.5) -> Membe
     >>> round(risk.accuracy.upper, 4)  # Φ(1/2)
     0.6915
     """
+    if not isinstance(accountant, IntervalAccountant):
+        got = validate.shown(accountant)
+        raise TypeError(f"`accountant` must be an IntervalAccountant, got {got}.")
     prior = validate.open_unit("prior", prior)
     rarer = min(prior, 1.0 - prior)
-    profile = accountant.get_delta_bounds(math.log((1.0 - rarer) / rarer))
+    # The logarithms apart: their argument's quotient may lie beyond all floats.
+    profile = accountant.get_delta_bounds(math.log1p(-rarer) - math.log(rarer))
     accuracy = Bounds(*((1.0 - rarer) + rarer * delta for delta in profile))
     # Three roundings of numbers of at most 1.
     accuracy = Bounds(accuracy.lower - 4e-16, min(1.0, accuracy.upper + 4e-16))

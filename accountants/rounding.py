@@ -6,11 +6,13 @@ What is rounded is the number as Python prints it: 0.07 is 0.07, not the double 
 import decimal
 import math
 
+from accountants import validate
 from accountants.bounds import Bounds
 
 DIGITS = 6
 # More digits than any double has before the point.
 _WIDE = decimal.Context(prec=400)
+_MOST_DIGITS = 80
 
 
 def down(value: float, digits: int = DIGITS, *, decimals: int | None = None) -> str:
@@ -42,16 +44,19 @@ def interval(bounds: Bounds, digits: int = DIGITS, *, decimals: int | None = Non
     >>> interval(Bounds(1.23456, 2.34561), 3), interval(Bounds(0.07, 0.07), decimals=2)
     ('[1.23, 2.35]', '[0.07, 0.07]')
     """
-    lower, upper = bounds
+    lower, upper = validate.instance("bounds", bounds, Bounds)
     return f"[{down(lower, digits, decimals=decimals)}, {up(upper, digits, decimals=decimals)}]"
 
 
 def _rounded(value: float, digits: int, decimals: int | None, rounding: str) -> str:
-    if math.isinf(value):
+    if issubclass(type(value), float) and math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    printed = repr(float(value))
+    printed = repr(validate.real("value", value))
     if decimals is None:
+        digits = validate.count("digits", digits, maximum=_MOST_DIGITS)
         exact = decimal.Context(prec=digits, rounding=rounding).create_decimal(printed)
         return f"{float(exact):.{digits}g}"
-    unit = decimal.Decimal(1).scaleb(-decimals)
+    unit = decimal.Decimal(1).scaleb(
+        -validate.count("decimals", decimals, minimum=0, maximum=_MOST_DIGITS)
+    )
     return f"{decimal.Decimal(printed).quantize(unit, rounding, _WIDE):f}"

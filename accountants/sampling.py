@@ -39,12 +39,15 @@ def check(name: str, value: Any) -> SamplingKind:
     ValueError: `sampling` must be one of ['poisson', 'fixed_size', 'shuffled', 'balls_in_bins', \
 'all'], got 'fixed-size'. Did you mean 'fixed_size'?
     """
-    for kind in KINDS:
-        if value == kind:
-            return kind
-    spelt = str(value).lower().replace("-", "_").replace(" ", "_")
-    meant = validate.did_you_mean(_OTHER_WORDS.get(spelt, spelt), KINDS)
-    raise ValueError(f"`{name}` must be one of {list(KINDS)}, got {value!r}.{meant}")
+    meant = ""
+    if isinstance(value, str):
+        for kind in KINDS:
+            if value == kind:
+                return kind
+        spelt = value.lower().replace("-", "_").replace(" ", "_")
+        meant = validate.did_you_mean(_OTHER_WORDS.get(spelt, spelt), KINDS)
+    got = validate.shown(value)
+    raise ValueError(f"`{name}` must be one of {list(KINDS)}, got {got}.{meant}")
 
 
 def check_accounted(name: str, value: Any) -> SamplingKind:

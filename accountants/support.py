@@ -30,7 +30,8 @@ EXAMPLES: Mapping[str, dpa.DpEvent] = {
     "Poisson-sampled Laplace": dpa.PoissonSampledDpEvent(0.1, dpa.LaplaceDpEvent(1.0)),
     "discrete Laplace": DiscreteLaplaceDpEvent(1.0, 1),
     "randomised response": dpa.RandomizedResponseDpEvent(0.5, 3),
-    "mixture of Gaussians": MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.9, 0.1]),
+    # Of three: one with zero and another value is a sampled Gaussian.
+    "mixture of Gaussians": MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.9, 0.05, 0.05]),
     "zCDP": dpa.ZCDpEvent(0.1),
     "truncated Poisson, Gaussian": TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0),
     "tree aggregation": dpa.SingleEpochTreeAggregationDpEvent(1.0, 7),

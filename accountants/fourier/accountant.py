@@ -11,15 +11,23 @@ from dp_accounting import NeighboringRelation
 from accountants import elementary, gaussian, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
+from accountants.fourier import fallback
 from accountants.fourier.contour import engine as contour
 from accountants.fourier.contour import one_step
 from accountants.fourier.contour.quadrature import ContourError
 from accountants.fourier.grid import engine as grid
-from accountants.fourier.pairs import explicit_pair, pair_laws
-from accountants.fourier.trade_off import TradeOff, trade_off_from_profile
+from accountants.fourier.grid.outlook import GridError
+from accountants.fourier.pairs import bracket, explicit_pair, pair_laws
+from accountants.fourier.profile import Profile, along_contours, on_grid, one_by_one
+from accountants.fourier.trade_off import TradeOff, checked, trade_off_from_profile
 
 # An interval wider than this, relative to ε, is worth the second of a costly contour.
 _WIDE = 1e-4
+# An interval wider than this is intersected with what is proved without any engine.
+_VERY_WIDE = 1e-3
+# A profile's widest interval, relative to δ(0): what a grid gives in a fraction of a second.
+_PROFILE_TOLERANCE = 1e-5
+_NO_UPPER_END = math.inf
 
 Engine = Literal["closed form", "contour", "grid", "contour and grid"]
 
@@ -33,8 +41,11 @@ class Answer:
 
     @property
     def relative_gap(self) -> float:
-        """(upper − lower)/upper; 0 where both are 0."""
-        return self.bounds.gap / self.bounds.upper if self.bounds.upper > 0.0 else 0.0
+        """(upper − lower)/upper; 0 where both are 0, inf where the upper end is."""
+        lower, upper = self.bounds
+        if lower == upper:
+            return 0.0
+        return (upper - lower) / upper if upper < math.inf else math.inf
 
     def intersect(self, other: "Answer | None") -> "Answer":
         """What both say; each of the two intervals contains the truth."""
@@ -106,6 +117,7 @@ class FourierAccountant(IntervalAccountant):
                 along_contour=lambda c, work: contour.epsilon_bounds(c, delta, tolerance, work),
                 on_grid=lambda laws: grid.epsilon_bounds(laws, delta, tolerance=tolerance),
                 add_is_below=lambda c, bounds: contour.add_is_below(c, bounds, delta=delta),
+                without_engine=lambda parts: fallback.epsilon_bounds(parts, delta),
             )
         )
 
@@ -122,6 +134,7 @@ class FourierAccountant(IntervalAccountant):
                 along_contour=lambda c, work: contour.delta_bounds(c, epsilon, tolerance, work),
                 on_grid=lambda laws: grid.delta_bounds(laws, epsilon, tolerance=tolerance),
                 add_is_below=lambda c, bounds: contour.add_is_below(c, bounds, epsilon=epsilon),
+                without_engine=lambda parts: fallback.delta_bounds(parts, epsilon),
             )
         )
 
@@ -137,17 +150,48 @@ class FourierAccountant(IntervalAccountant):
         The curve is that of Dong, Roth, Su 2022 for the worst pair in both directions: convex,
         decreasing and symmetric. See `accountants.fourier.trade_off`.
         """
-        return trade_off_from_profile(self.get_delta_bounds, self.get_epsilon_bounds, alphas)
+        points = checked(alphas)
+        if self._non_private:
+            return TradeOff(points, np.zeros_like(points), np.zeros_like(points))
+        if not self._releases:
+            return trade_off_from_profile(one_by_one(self.get_delta_bounds), points)
+        dominating = _Releases.of(self._releases)
+        curve = trade_off_from_profile(self._profile(dominating), points)
+        explicit = dominating.explicit()
+        if explicit == dominating:
+            return curve
+        # The truth lies below every pair of data sets' curve and above the dominating pair's.
+        above = trade_off_from_profile(self._profile(explicit), points)
+        return TradeOff(points, curve.lower, np.maximum(curve.lower, above.upper))
+
+    def _profile(self, releases: "_Releases") -> Profile:
+        """Bounds of δ at many ε for exactly these pairs."""
+        mu = releases.mu()
+        if mu is not None:
+            return one_by_one(lambda epsilon: gaussian.delta_bounds(mu, epsilon))
+        composition = releases.for_contour()
+        if composition is not None:
+            if composition.is_one_step:
+                event = composition.events[0]
+                return one_by_one(lambda epsilon: one_step.delta_bounds(event, epsilon))
+            try:
+                return along_contours(composition)
+            except ContourError:
+                pass
+        return on_grid(releases.for_grid(), max(self._tolerance, _PROFILE_TOLERANCE))
 
     def _answer(self, engines: "_Engines") -> Answer:
         dominating = _Releases.of(self._releases)
         answer = self._ask(engines, dominating)
+        if answer.relative_gap > max(self._tolerance, _VERY_WIDE):
+            proved = answer.bounds.intersect(engines.without_engine(dominating.parts))
+            answer = Answer(proved, answer.engine)
         explicit = dominating.explicit()
         if explicit == dominating:
             return answer
         # The truth lies above every pair of data sets and below the dominating pair.
         below = self._ask(engines, explicit)
-        bounds = Bounds(min(below.bounds.lower, answer.bounds.upper), answer.bounds.upper)
+        bounds = Bounds(below.bounds.lower, answer.bounds.upper)
         engine = answer.engine if answer.engine == below.engine else "contour and grid"
         return Answer(bounds, engine)
 
@@ -162,14 +206,29 @@ class FourierAccountant(IntervalAccountant):
         found = engines.try_contour(composition, contour.CHEAP)
         if found is not None and found.relative_gap <= self._tolerance:
             return found
-        remove, *add = releases.for_grid()
-        bounds = engines.on_grid(remove)
-        if add and (composition is None or not engines.add_is_below(composition, bounds)):
-            bounds = bounds.larger(engines.on_grid(add[0]))
+        bounds = self._ask_grid(engines, releases, composition)
         answer = Answer(bounds, "grid").intersect(found)
         if answer.relative_gap > max(self._tolerance, _WIDE):
             answer = answer.intersect(engines.try_contour(composition, contour.COSTLY))
         return answer
+
+    def _ask_grid(
+        self, engines: "_Engines", releases: "_Releases", composition: contour.Composition | None
+    ) -> Bounds:
+        """The grid engine's interval, of releases that bracket these where it cannot hold them."""
+        above, below = releases.bracket()
+        if above != below:
+            lower = self._ask_grid(engines, below, None).lower
+            upper = self._ask_grid(engines, above, None).upper if above else _NO_UPPER_END
+            return Bounds(lower, upper)
+        remove, *add = releases.for_grid()
+        try:
+            bounds = engines.on_grid(remove)
+            if add and (composition is None or not engines.add_is_below(composition, bounds)):
+                bounds = bounds.larger(engines.on_grid(add[0]))
+        except GridError:
+            return Bounds(0.0, _NO_UPPER_END)
+        return bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +241,7 @@ class _Engines:
       along_contour: For sampled Gaussians within a limit of work.
       on_grid: For loss laws of one direction.
       add_is_below: Whether the add direction is seen to be below the remove direction's interval.
+      without_engine: What is proved by other means, see `accountants.fourier.fallback`.
     """
 
     closed_form: Callable[[float], Bounds]
@@ -189,6 +249,7 @@ class _Engines:
     along_contour: Callable[[contour.Composition, int], Bounds]
     on_grid: Callable[[grid.Laws], Bounds]
     add_is_below: Callable[[contour.Composition, Bounds], bool]
+    without_engine: Callable[[Sequence[tuple[elementary.Elementary, int]]], Bounds]
 
     def try_contour(self, composition: contour.Composition | None, max_work: int) -> Answer | None:
         """The contour engine's answer, or None where it has none."""
@@ -218,6 +279,13 @@ class _Releases:
     def explicit(self) -> "_Releases":
         """The same with pairs that data sets realise, for the lower end."""
         return _Releases(tuple((explicit_pair(release), count) for release, count in self.parts))
+
+    def bracket(self) -> tuple["_Releases | None", "_Releases"]:
+        """The same with pairs that a grid can hold, from above (None: none is known) and below."""
+        pairs = [(bracket(release), count) for release, count in self.parts]
+        below = _Releases(tuple((low, count) for (_, low), count in pairs))
+        above = [(high, count) for (high, _), count in pairs if high is not None]
+        return _Releases(tuple(above)) if len(above) == len(pairs) else None, below
 
     def mu(self) -> float | None:
         """μ of the composition if it is Gaussian throughout."""

@@ -24,24 +24,36 @@ realised by data sets that differ in one record, so it is a lower bound as well.
 Wang 2022); the explicit pair has all other records at −C, so that the record's swap from −C to +C
 turns N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ: the
 theory gap is real.
+
+**A mixture of Gaussians** costs more if any of its sensitivities grows. Under N(0), the log ratios
+Λᵢ of N(cᵢ) to N(0) are Gaussian with covariances cᵢcⱼ/σ², and both (Σpᵢe^{Λᵢ} − α)₊ and (1 −
+α·Σpᵢe^{Λᵢ})₊ are convex functions of the e^{Λᵢ} with second derivatives ≥ 0: the same argument. So
+what a grid cannot hold, a sensitivity of very many standard deviations or very many components, is
+bracketed by rounding sensitivities up and down (`bracket`).
 """
 
+import bisect
 import math
+from dataclasses import replace
 from typing import TypeAlias
 
 from accountants import elementary
-from accountants.fourier.grid.laws.discrete import AtomicLaw, LaplaceLaw, SymmetrisedLaw
+from accountants.fourier.grid.laws.discrete import AtomicLaw, SymmetrisedLaw
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw, Kind
+from accountants.fourier.grid.laws.laplace import DiscreteLaplaceLaw, LaplaceLaw
 from accountants.fourier.grid.laws.law import LossLaw
 
-__all__ = ["PairLaws", "explicit_pair", "pair_laws"]
+__all__ = ["PairLaws", "bracket", "explicit_pair", "pair_laws"]
 
 PairLaws: TypeAlias = tuple[LossLaw, LossLaw]
 """The loss laws of a pair: first with P the law of the data that has the record, then reversed.
 
 Under composition all releases are taken in the same direction; the answer is the larger of the two.
 """
-_MOST_ATOMS = 2**20
+# What a grid can hold: a shift in standard deviations, components, a discrete sensitivity.
+_STEEPEST = 1024.0
+_MOST_COMPONENTS = 128
+_MOST_SENSITIVE = 2**48
 
 
 def explicit_pair(release: elementary.Elementary) -> elementary.Elementary:
@@ -56,6 +68,52 @@ def explicit_pair(release: elementary.Elementary) -> elementary.Elementary:
     if isinstance(release, elementary.FixedSizeGaussian):
         return elementary.PoissonGaussian(release.sampling_rate, 0.5 * release.noise_multiplier)
     return release
+
+
+def bracket(
+    release: elementary.Elementary,
+) -> tuple[elementary.Elementary | None, elementary.Elementary]:
+    """Releases that a grid can hold: one that dominates `release` (None: none), one dominated.
+
+    Both are `release` itself if a grid can hold it. Less noise costs more, whatever the sampling.
+
+    >>> bracket(elementary.PoissonGaussian(0.1, 0.0001))
+    (None, PoissonGaussian(sampling_rate=0.1, noise_multiplier=0.0009765625))
+    """
+    if isinstance(release, elementary.Gaussian) and release.mu > _STEEPEST:
+        return None, elementary.Gaussian(_STEEPEST)
+    if isinstance(release, elementary.DiscreteLaplace) and release.sensitivity > _MOST_SENSITIVE:
+        return None, replace(release, sensitivity=_MOST_SENSITIVE)
+    if isinstance(
+        release,
+        elementary.PoissonGaussian
+        | elementary.PoissonGaussianReplace
+        | elementary.FixedSizeGaussian,
+    ):
+        width = 2.0 if isinstance(release, elementary.FixedSizeGaussian) else 1.0
+        if release.noise_multiplier < width / _STEEPEST:
+            return None, replace(release, noise_multiplier=width / _STEEPEST)
+    if isinstance(release, elementary.MixtureOfGaussians):
+        return _mixture_bracket(release)
+    return release, release
+
+
+def _mixture_bracket(
+    release: elementary.MixtureOfGaussians,
+) -> tuple[elementary.Elementary | None, elementary.Elementary]:
+    sensitivities = release.sensitivities
+    most = _STEEPEST * release.standard_deviation
+    if max(sensitivities) > most:
+        below = replace(release, sensitivities=tuple(min(c, most) for c in sensitivities))
+        return None, _mixture_bracket(below)[1]
+    if len(set(sensitivities)) <= _MOST_COMPONENTS:
+        return release, release
+    # The sensitivities that are kept divide all of them into parts of about equal number.
+    distinct = sorted(set(sensitivities))
+    kept = [distinct[0], *distinct[:: -(-len(distinct) // (_MOST_COMPONENTS - 2))], distinct[-1]]
+    up = tuple(kept[bisect.bisect_left(kept, c)] for c in sensitivities)
+    down = tuple(kept[bisect.bisect_right(kept, c) - 1] for c in sensitivities)
+    return replace(release, sensitivities=up), replace(release, sensitivities=down)
 
 
 def _sampled(sampling_rate: float, shift: float, kind: Kind) -> GaussianMixtureLaw:
@@ -98,25 +156,6 @@ def _randomized_response(release: elementary.RandomizedResponse) -> PairLaws:
     return has, has_not
 
 
-def _discrete_laplace(release: elementary.DiscreteLaplace) -> PairLaws:
-    """Mass tanh(a/2)e^{−a|x|} at x, loss a(|x−Δ| − |x|): a multiple of a, in steps of 2a."""
-    a, shift = release.noise_parameter, release.sensitivity
-    if shift > _MOST_ATOMS:
-        raise elementary.NotSupportedError(
-            f"a discrete Laplace law of sensitivity {shift} has more than {_MOST_ATOMS} losses"
-        )
-    end = 1.0 / (1.0 + math.exp(-a))  # P(x ≤ 0)
-    inner = range(shift - 1, 0, -1)
-    losses = (-a * shift, *(a * (shift - 2 * x) for x in inner), a * shift)
-    masses = (
-        end * math.exp(-a * shift),
-        *(math.tanh(0.5 * a) * math.exp(-a * x) for x in inner),
-        end,
-    )
-    law = AtomicLaw(losses, masses, (0.0, a))
-    return law, law
-
-
 def pair_laws(release: elementary.Elementary) -> PairLaws:
     """The loss laws of a release's dominating pair, in both directions.
 
@@ -141,7 +180,8 @@ def pair_laws(release: elementary.Elementary) -> PairLaws:
         laplace = LaplaceLaw(release.scale)
         return laplace, laplace
     if isinstance(release, elementary.DiscreteLaplace):
-        return _discrete_laplace(release)
+        discrete = DiscreteLaplaceLaw(release.noise_parameter, release.sensitivity)
+        return discrete, discrete
     if isinstance(release, elementary.RandomizedResponse):
         return _randomized_response(release)
     if isinstance(release, elementary.MixtureOfGaussians):

@@ -68,8 +68,7 @@ def shuffled_epsilon_bounds(
         )
     sensitivity = 2.0 if relation is NeighboringRelation.REPLACE_ONE else 1.0
     upper = gaussian.epsilon_bounds(sensitivity * math.sqrt(epochs) / sigma, delta).upper
-    lower = max(0.0, _epsilon_lower(sigma, batches, delta, *_SHIFTS[relation]))
-    return Bounds(min(lower, upper), upper)
+    return Bounds(max(0.0, _epsilon_lower(sigma, batches, delta, *_SHIFTS[relation])), upper)
 
 
 def _epsilon_lower(sigma: float, batches: int, delta: float, a: float, b: float) -> float:

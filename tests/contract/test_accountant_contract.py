@@ -214,7 +214,7 @@ def test_impossible_event_parameters_are_named(accountant, event, name):
 def test_impossible_delta_is_named(accountant, delta):
     composed = fresh(accountant, ADD, dpa.GaussianDpEvent(1.0))
     for ask in (composed.get_epsilon_bounds, composed.get_epsilon):
-        with pytest.raises((ValueError, TypeError), match="`delta` must be"):
+        with pytest.raises((ValueError, TypeError), match="delta` must be"):
             ask(delta)
 
 
@@ -222,7 +222,7 @@ def test_impossible_delta_is_named(accountant, delta):
 def test_impossible_epsilon_is_named(accountant, epsilon):
     composed = fresh(accountant, ADD, dpa.GaussianDpEvent(1.0))
     for ask in (composed.get_delta_bounds, composed.get_delta):
-        with pytest.raises((ValueError, TypeError), match="`epsilon` must be"):
+        with pytest.raises((ValueError, TypeError), match="epsilon` must be"):
             ask(epsilon)
 
 

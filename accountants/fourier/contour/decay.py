@@ -10,7 +10,7 @@ bounds all that is cut off. A unimodal step function is such a mixture exactly (
 unimodal step function below the density is found as follows.
 
 Along y the loss log w is monotone, so its density at l(y) is g(y) = p(y)/(dlog w/dy), p the tilted
-density of y. With r = q·e^u/w in (0, 1), dlog w/dy = r/σ, the slope of log g is
+density of y. With r = q·e^v/w in (0, 1), dlog w/dy = r/σ, the slope of log g is
 −y + (s·r − (1−r))/σ, and the slope of that is bounded by C = 1 + |s+1|/(4σ²). On a cell of width h
 Taylor's theorem from either end gives log g ≥ log g(end) + min(0, ±slope·h) − C·h²/2; the larger of
 the two is used, and the running minimum away from the highest cell makes it unimodal.
@@ -22,17 +22,19 @@ import numpy as np
 
 from accountants.arrays import FloatArray
 from accountants.fourier.contour.quadrature import Direction
+from accountants.likelihood_ratio import UNIT_ROUNDOFF, ratio
 
 _CELLS = 128
+_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # The height of |sin x / x| at the top of its second lobe, rounded up, and where that top is.
 _SECOND_LOBE = 0.2172336283
 _LOBE_TOP = 4.4934
-# What the arithmetic may have done to the masses (about 1e-12 at worst) is subtracted from them.
-_MASS_SAFETY = 1.0 - 1e-9
+# For sums, products and exponentials of the layers, some 300u.
+_MASS_SAFETY = 1.0 - 1e-13
 
 
 class DecayBound:
-    """ρ(t) of one atom in one direction at one tilt."""
+    """ρ(t) of one sampled Gaussian in one direction at one tilt."""
 
     def __init__(
         self,
@@ -51,40 +53,67 @@ class DecayBound:
           noise_multiplier: σ.
           direction: Remove or add.
           theta: The tilt.
-          log_moment: log M(θ).
+          log_moment: log M(θ), an upper bound.
           centre: About the mean of y under the tilt; decides tightness only.
           spread: About its standard deviation.
         """
         scale, power = 1.0 / noise_multiplier, direction.power(theta)
         y = np.linspace(centre - 4.5 * spread, centre + 4.5 * spread, _CELLS + 1)
-        h = float(y[1] - y[0])
-        u = scale * (y - 0.5 * scale)
-        log_w = np.logaddexp(math.log1p(-sampling_rate), math.log(sampling_rate) + u)
-        log_slope = math.log(sampling_rate * scale) + u - log_w
-        posterior = np.exp(log_slope) * noise_multiplier
-        log_density = (
-            power * log_w - 0.5 * y * y - 0.5 * math.log(2.0 * math.pi) - log_moment - log_slope
+        h = float(np.min(np.diff(y)))
+        at = ratio(sampling_rate, noise_multiplier, y)
+        posterior = at.posterior
+        size = scale * np.abs(y) + 0.5 * scale * scale
+        log_rate = math.log(sampling_rate)
+        log_slope = math.log(scale) + np.log(np.maximum(posterior, 1e-300))
+        # The error of log r: of log q + v − log w, of exp and of log.
+        slope_error = at.error + UNIT_ROUNDOFF * (
+            8.0 * size
+            + 12.0 * abs(log_rate)
+            + 4.0 * np.abs(at.log_w)
+            + 10.0 * np.abs(log_slope)
+            + 20.0
+        )
+        log_density = power * at.log_w - 0.5 * y * y - _LOG_SQRT_2PI - log_moment - log_slope
+        density_error = abs(power) * at.error + slope_error
+        density_error += UNIT_ROUNDOFF * (
+            4.0 * abs(power) * np.abs(at.log_w) + 3.0 * y * y + 4.0 * abs(log_moment) + 20.0
         )
         slope = -y + scale * (power * posterior - (1.0 - posterior))
-        curvature = 0.5 * h * h * (1.0 + 0.25 * abs(power + 1.0) * scale * scale)
-        from_left = log_density[:-1] + np.minimum(0.0, slope[:-1] * h)
-        from_right = log_density[1:] + np.minimum(0.0, -slope[1:] * h)
+        steepness = scale * (abs(power) + 1.0)
+        density_error += h * (
+            steepness * posterior * slope_error
+            + UNIT_ROUNDOFF * (2.0 * np.abs(y) + 6.0 * steepness)
+        )
+        wide = h * (1.0 + 1e-6)
+        curvature = 0.5 * wide * wide * (1.0 + 0.25 * abs(power + 1.0) * scale * scale)
+        # A density may be understated, never overstated: all errors are taken off.
+        safe = log_density - density_error
+        from_left = safe[:-1] + np.minimum(0.0, slope[:-1] * wide)
+        from_right = safe[1:] + np.minimum(0.0, -slope[1:] * wide)
         heights = np.exp(np.maximum(from_left, from_right) - curvature)
-        # A log w computed as log(1−q+…) loses digits when q is tiny; the difference does not.
-        lengths = h * np.minimum(np.exp(log_slope[:-1]), np.exp(log_slope[1:]))
+        # dlog w/dy = r/σ rises in y, so the smaller end value is the least inside a cell.
+        lengths = h * np.exp(np.minimum(*_ends(log_slope - slope_error)))
         self._masses, self._lengths = _layers(heights, lengths)
 
     def log(self, t: FloatArray) -> FloatArray:
         """Log ρ(t): an upper bound of log|φ(t′)| for every t′ ≥ t."""
         envelope = sinc_envelope(np.multiply.outer(t, 0.5 * self._lengths))
         decayed = ((1.0 - envelope) * self._masses).sum(axis=1)
-        result: FloatArray = np.log1p(-np.minimum(decayed, 1.0 - 1e-12))
+        result: FloatArray = np.log1p(-np.minimum(decayed, 1.0 - 1e-12)) * (1.0 - 1e-14)
         return result
 
 
+def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return values[:-1], values[1:]
+
+
 def sinc_envelope(x: FloatArray) -> FloatArray:
-    """The least decreasing majorant of |sin x / x| up to the second lobe, and 1/x beyond."""
-    first_lobe = np.maximum(np.sinc(x / math.pi), _SECOND_LOBE)
+    """The least decreasing majorant of |sin x / x| up to the second lobe, and 1/x beyond.
+
+    Rounded up: x/π, sine and quotient move sin x / x by less than 32u.
+    """
+    rounded_up = np.minimum(1.0, np.sinc(x / math.pi) + 32.0 * UNIT_ROUNDOFF)
+    first_lobe = np.maximum(rounded_up, _SECOND_LOBE)
     beyond = np.minimum(_SECOND_LOBE, 1.0 / np.maximum(x, 1.0))
     result: FloatArray = np.where(x < _LOBE_TOP, first_lobe, beyond)
     return result
@@ -99,8 +128,6 @@ def _layers(heights: FloatArray, lengths: FloatArray) -> tuple[FloatArray, Float
     order = np.argsort(unimodal, kind="stable")
     levels = unimodal[order]
     # Removing the lowest cells one by one always leaves one interval.
-    remaining = lengths.sum() - np.concatenate([[0.0], np.cumsum(lengths[order])[:-1]])
+    remaining = np.cumsum(lengths[order][::-1])[::-1]
     masses = np.diff(levels, prepend=0.0) * remaining
-    total = float(masses.sum())
-    # A density's mass is at most 1; more would be rounding.
-    return masses * (_MASS_SAFETY / max(1.0, total)), remaining
+    return masses * _MASS_SAFETY, remaining * _MASS_SAFETY

@@ -9,28 +9,27 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from accountants import gaussian
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
 from accountants.elementary import PoissonGaussian
 from accountants.fourier import invert
 from accountants.fourier.contour.quadrature import (
     ADD,
-    COARSE_ERROR,
     REMOVE,
     ContourError,
     Direction,
 )
-from accountants.fourier.contour.saddle import Saddle, SaddleSearch
+from accountants.fourier.contour.saddle import Saddle, SaddleSearch, upper_log_moments
 from accountants.fourier.contour.sum import Contour, ContourSum, build
 
 # The relative error of δ that is asked of a contour: never below what the rounding allows.
 _FINEST, _COARSEST = 2e-13, 1e-4
 _RETRIES = 2
+_SMALLEST = 5e-324
 # Limits of the work on one contour, per event: a tenth of a second, and the last resort.
 CHEAP, COSTLY = 2_000_000, 40_000_000
-# Slack of the approximate log-moments in the Chernoff bound that dismisses a direction.
+# Room for the rounding of logarithms in the Chernoff bound that dismisses a direction.
 _CHERNOFF_SLACK = 1e-3
 
 
@@ -95,10 +94,22 @@ def delta_bounds(
     composition: Composition, epsilon: float, tolerance: float, max_work: int = CHEAP
 ) -> Bounds:
     """A certified interval for δ(ε), the larger of the two directions'."""
+    if _unsampled_delta(composition, epsilon) <= _SMALLEST:
+        return Bounds(0.0, _SMALLEST)
     remove = _delta_in(composition, REMOVE, epsilon, tolerance, max_work)
     if _chernoff_delta_below(composition, ADD, epsilon, remove.lower):
         return remove
     return remove.larger(_delta_in(composition, ADD, epsilon, tolerance, max_work))
+
+
+def _unsampled_delta(composition: Composition, epsilon: float) -> float:
+    """An upper bound of δ(ε): sampling never costs privacy (joint convexity)."""
+    squares = [
+        count / event.noise_multiplier**2
+        for event, count in zip(composition.events, composition.counts.tolist(), strict=True)
+    ]
+    mu = math.sqrt(math.fsum([composition.mu_squared, *squares])) * (1.0 + 1e-14)
+    return gaussian.delta_bounds(mu, epsilon).upper
 
 
 def _delta_in(
@@ -140,23 +151,29 @@ def add_is_below(
     return _chernoff_delta_below(composition, ADD, bounds.lower, delta)
 
 
-def _log_chernoff(composition: Composition, theta: float, log_moment: float) -> float:
+def _log_chernoff(theta: float, log_moment: float, error: float) -> float:
     """The logarithm of the factor before e^{−θε} in an upper bound of δ(ε).
 
     (1 − e^{−x})₊ ≤ e^{θx}·θ^θ/(1+θ)^{1+θ} for all x, with equality where the two touch, so that
     δ(ε) ≤ e^{K(θ)−θε}·θ^θ/(1+θ)^{1+θ}.
+
+    Args:
+      theta: The tilt.
+      log_moment: K(θ).
+      error: A bound of its absolute error.
     """
-    slack = _CHERNOFF_SLACK + COARSE_ERROR * float(composition.counts.sum())
-    return log_moment + theta * math.log(theta) - (1.0 + theta) * math.log1p(theta) + slack
+    factor = theta * math.log(theta) - (1.0 + theta) * math.log1p(theta)
+    return log_moment + factor + error + _CHERNOFF_SLACK + 1e-12 * (log_moment + abs(factor))
 
 
 def _chernoff_epsilon(composition: Composition, saddle: Saddle, delta: float) -> float:
     """An upper bound of ε(δ), from the saddle's tilt."""
     theta = saddle.theta
-    moments = np.array([line.tilted(theta)[1] for line in saddle.lines])
+    moments = upper_log_moments(saddle.lines, composition.counts, theta)
     total = float(composition.counts @ moments)
     total += 0.5 * composition.mu_squared * theta * (theta + 1.0)
-    return (_log_chernoff(composition, theta, total) - math.log(delta)) / theta
+    factor = _log_chernoff(theta, total, 0.0)
+    return (factor - math.log(delta)) / theta * (1.0 + 1e-12)
 
 
 def _chernoff_delta_below(
@@ -165,10 +182,12 @@ def _chernoff_delta_below(
     """Whether some tilt proves that δ(ε) in this direction is at most `floor`."""
     if floor <= 0.0:
         return False
-    search, theta, last = composition.search(direction), 1.0, math.inf
+    theta, last = 1.0, math.inf
     try:
+        search = composition.search(direction)
         for _ in range(30):
-            bound = _log_chernoff(composition, theta, search.log_moment(theta)) - theta * epsilon
+            log_moment, error = search.log_moment(theta)
+            bound = _log_chernoff(theta, log_moment, error) - theta * epsilon * (1.0 - 1e-12)
             if bound <= math.log(floor):
                 return True
             if bound > last:

@@ -16,7 +16,7 @@ from accountants import gaussian
 from accountants.bounds import Bounds
 from accountants.elementary import PoissonGaussian
 from accountants.fourier import invert
-from accountants.fourier.contour.quadrature import UNIT_ROUNDOFF
+from accountants.likelihood_ratio import UNIT_ROUNDOFF
 
 _SLACK = 8.0 * UNIT_ROUNDOFF
 

@@ -1,6 +1,6 @@
 r"""The privacy loss of Poisson-sampled Gaussians as a function of the noise y ~ N(0, 1).
 
-With w(y) = 1 − q + q·e^{u}, u = y/σ − 1/(2σ²), one step has (see `accountants.elementary`)
+With w(y) = 1 − q + q·e^{v}, v = y/σ − 1/(2σ²), one step has (see `accountants.elementary`)
 
     remove:  P = (1−q)N(0,σ²)+qN(1,σ²), Q = N(0,σ²):  L =  log w,  E_P[e^{zL}] = E[w^{z+1}],
     add:     P and Q exchanged:                       L = −log w,  E_P[e^{zL}] = E[w^{−z}],
@@ -16,19 +16,25 @@ step η is off by at most (Trefethen & Weideman 2014, Theorem 5.1), relative to 
     2·exp(d²/2 + |t|·d/σ + min(s,0)·log cos(d/2σ)) / (e^{2πd/η} − 1),    for every 0 < d < πσ.
 
 **A refined bound.** The factor e^{|t|d/σ} is that of the largest losses. For small q and large t
-nearly all mass has a small loss, and arg w(y+id) is at most q·e^u·sin(d/σ)/(1−q+q·e^u·cos(d/σ)),
+nearly all mass has a small loss, and arg w(y+id) is at most q·e^v·sin(d/σ)/(1−q+q·e^v·cos(d/σ)),
 far below d/σ. Cutting the line at an end Y, half-way between nodes, adds vertical segments of
-length d there, with |f(Y+iv)| ≤ f(Y)·e^{d²/2 + |t|·arg w(Y+id)} and |1/(1+e^{2πv/η})| ≤ 1 (residue
+length d there, with |f(Y+ix)| ≤ f(Y)·e^{d²/2 + |t|·arg w(Y+id)} and |1/(1+e^{2πx/η})| ≤ 1 (residue
 theorem), and the mass beyond; between the ends the maximum may be replaced by the mean of
 e^{|t|·arg w(y+id)} under the tilted law. Mean, mass and density are bounded on a coarse grid of
-step h (the `guide`): the exponent rises in y, and the log-density has second derivative ≥ −1, so
-that inside a cell the density is at most e^{h²/8} times the larger of its end values; this gives
-2·e^{h²/8}·Σ p_j·e^{…(y_j + h)}. Likewise |w(y+id)|² = w²·(1 − 2r(1−r)(1−cos(d/σ))) with r =
-q·e^u/w.
+step h (the `guide`): the exponent rises in y, and the log-density's second derivative, −1 +
+s·r(1−r)/σ², is at least −C with C = 1 + max(−s, 0)/(4σ²), so that inside a cell the density is at
+most e^{C·h²/8} times the larger of its end values; this gives 2·e^{C·h²/8}·Σ p_j·e^{…(y_j + h)}.
+Likewise |w(y+id)|² = w²·(1 − 2r(1−r)(1−cos(d/σ))) with r = q·e^v/w. Every cell beyond an end is
+quiet, so that it does not matter in which of them the half-way point Y comes to lie.
 
-The nodes stop at a distance R beyond the places (`Line._places`) between which the tilted mass
-lies; there the integrand has fallen by e^{−R²/2}. `Line` takes an `exponent` E and keeps each of
-the two errors below e^{−E}.
+**Truncation.** The nodes stop at a distance R beyond the places (`Line._places`) from which on the
+tilted density falls at least as fast as e^{−x²/2}. At a place it is at most √(2C/π), as towards the
+mass it falls no faster than e^{−Cx²/2}; so the mass beyond R is at most √C·e^{−R²/2}, and R²/2 =
+E + log 2 + ½·log C leaves e^{−E} for both ends. `Line` takes an `exponent` E and keeps each of the
+two errors below e^{−E}.
+
+**Rounding** is followed node by node from `accountants.likelihood_ratio`: the exponent s·log w −
+y²/2 of a node is off by `Line._exponent_rounding`, the relative error ρ of its weight.
 """
 
 import math
@@ -39,12 +45,15 @@ from typing import NamedTuple
 import numpy as np
 
 from accountants.arrays import ComplexArray, FloatArray
-from accountants.subsampled_gaussian import log_bernoulli_gap
+from accountants.likelihood_ratio import (
+    ELEMENTARY,
+    SUMMATION,
+    UNIT_ROUNDOFF,
+    Ratio,
+    log_gap,
+    ratio,
+)
 
-UNIT_ROUNDOFF = 2.0**-53
-# A bound of the absolute error of `Line.tilted`'s log M(θ), quadrature and rounding of exponents up
-# to 1e4 included.
-COARSE_ERROR = 1e-11
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # Strip widths tried, in units of σ; the strip itself ends at π.
 _STRIP_WIDTHS = np.array([0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 2.5, 2.9])
@@ -53,11 +62,15 @@ _MAX_SIZE = 200_000
 _REFINE_ABOVE = 300
 # How much further down than the line its guide follows the tilted density.
 _GUIDE_REACH = 150.0
-_FLOOR = 4e-16
+# Below this |φ| its logarithm is of no use.
+_FLOOR = 1e-150
+# Rounding errors beyond this are not small, and first-order bounds of them no bounds.
+_MAX_ROUNDING = 1e-4
 # Evaluations at a time, to bound the memory.
 _CHUNK = 500_000
 # expm1 overflows beyond 709.
 _EXP_LIMIT = 700.0
+_EXPONENTIAL = 40.0
 
 
 class ContourError(Exception):
@@ -88,7 +101,7 @@ class Strip(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """One atom in one direction on a grid of y, good for tilts up to `theta_max`.
+    """One sampled Gaussian in one direction on a grid of y, good for tilts up to `theta_max`.
 
     Attributes:
       sampling_rate: q in (0, 1).
@@ -113,7 +126,7 @@ class Line:
     def _strip(self) -> Strip:
         """The widest step whose error bound is e^{−E} at t_max."""
         sigma, power = self.noise_multiplier, self.direction.power(self.theta_max)
-        reach = math.sqrt(2.0 * self.exponent)
+        reach = math.sqrt(2.0 * (self.exponent + math.log(2.0)) + math.log(self._concavity))
         d = np.minimum(reach, sigma * _STRIP_WIDTHS)
         secant = min(power, 0.0) * np.log(np.cos(d / (2.0 * sigma)))
         needed = self.exponent + 1.0 + 0.5 * d * d + self.t_max * d / sigma + secant
@@ -127,6 +140,12 @@ class Line:
         guide = replace(self, t_max=0.0, exponent=self.exponent + _GUIDE_REACH, refine=False)
         refined = (self._refined_strip(guide, float(width)) for width in d)
         return max((crude, *(s for s in refined if s is not None)), key=lambda strip: strip.step)
+
+    @property
+    def _concavity(self) -> float:
+        """C: the tilted log-density's second derivative is at least −C."""
+        power = self.direction.power(self.theta_max)
+        return 1.0 + 0.25 * max(-power, 0.0) / self.noise_multiplier**2
 
     def _places(self) -> tuple[float, float]:
         """Points beyond which the tilted log-density falls at least as fast as −(distance)²/2.
@@ -161,22 +180,28 @@ class Line:
         exponents = power * guide.log_w + guide._log_base
         log_mass = exponents - guide.tilted(self.theta_max)[1]
         grown = growth(guide.nodes + guide_step)
-        bump = guide_step**2 / 8.0
+        bump = self._concavity * guide_step**2 / 8.0
         # At an end, a vertical segment and all mass beyond must be below e^{−E}.
         segment = log_mass - math.log(guide_step) + grown + 0.5 * d * d + math.log1p(2.0 * d)
         segment = np.maximum(segment[1:], segment[:-1]) + bump
         mass = np.exp(log_mass)
         beyond = np.maximum(np.cumsum(mass[::-1])[::-1][:-1], 1e-300)
         before = np.maximum(np.cumsum(mass)[1:], 1e-300)
-        quiet = segment < -self.exponent - 2.0
-        settled = -self.exponent - 2.0 - math.log(2.0) - bump
-        mode = int(np.argmax(log_mass))
-        right = np.flatnonzero(quiet & (np.log(beyond) < settled) & (np.arange(len(quiet)) > mode))
-        left = np.flatnonzero(quiet & (np.log(before) < settled) & (np.arange(len(quiet)) < mode))
-        if not len(right) or not len(left):
+        limit = -self.exponent - 2.0
+        settled = limit - math.log(2.0) - bump
+        loudest_before = np.maximum.accumulate(segment)
+        loudest_beyond = np.maximum.accumulate(segment[::-1])[::-1]
+        left = np.flatnonzero((loudest_before < limit) & (np.log(before) < settled))
+        right = np.flatnonzero((loudest_beyond < limit) & (np.log(beyond) < settled))
+        # The half-way points lie up to one and a half steps further out, and no step is wider.
+        widest = 2.0 * math.pi / math.sqrt(2.0 * (self.exponent + 1.0))
+        margin = math.ceil(1.5 * widest / guide_step)
+        if not len(left) or not len(right):
             return None
         first, last = int(left[-1]), int(right[0])
-        inside = slice(first, last + 2)
+        if first < margin or last + 2 + margin > len(log_mass) or first >= last:
+            return None
+        inside = slice(first - margin, last + 2 + margin)
         mean = float(np.logaddexp.reduce(log_mass[inside] + grown[inside])) + math.log(2.0) + bump
         needed = self.exponent + 1.0 + 0.5 * d * d + mean
         return Strip(
@@ -203,30 +228,42 @@ class Line:
         return self._strip.step * np.arange(first, last + 1, dtype=np.float64)
 
     @cached_property
-    def _u(self) -> FloatArray:
-        scale = 1.0 / self.noise_multiplier
-        return scale * (self.nodes - 0.5 * scale)
+    def _ratio(self) -> Ratio:
+        return ratio(self.sampling_rate, self.noise_multiplier, self.nodes)
 
-    @cached_property
+    @property
     def log_w(self) -> FloatArray:
         """Log w at the nodes, with small relative error also where w is near 1."""
-        u, q = self._u, self.sampling_rate
-        if u[-1] < _EXP_LIMIT:
-            return np.log1p(q * np.expm1(u))
-        moderate = np.log1p(q * np.expm1(np.minimum(u, 40.0)))
-        return np.where(u < 40.0, moderate, np.logaddexp(math.log1p(-q), math.log(q) + u))
+        return self._ratio.log_w
 
     @cached_property
     def _log_base(self) -> FloatArray:
         return -0.5 * self.nodes**2 + (math.log(self._strip.step) - _LOG_SQRT_2PI)
 
     def tilted(self, theta: float) -> tuple[FloatArray, float]:
-        """The tilted probabilities of the nodes, and log M(θ) with an absolute error of ~1e-14."""
+        """The tilted probabilities of the nodes, and log M(θ) to within `tilted_error`."""
         exponents = self.direction.power(theta) * self.log_w + self._log_base
         top = float(exponents.max())
         mass = np.exp(exponents - top)
         total = float(mass.sum())
         return mass / total, top + math.log(total)
+
+    @cached_property
+    def tilted_error(self) -> float:
+        """A bound of the absolute error of `tilted`'s log M(θ), for all θ up to `theta_max`.
+
+        The largest rounding of any node's exponent, as no mean of them is larger, that of the
+        logarithm and of the sum, and both errors of the quadrature.
+
+        Raises:
+          ContourError: The exponents are so large that their rounding is no longer small.
+        """
+        power = self.theta_max + 1.0
+        worst = float(self._exponent_rounding(power).max())
+        error = worst + self._sum_rounding + 2.0 * math.exp(-self.exponent)
+        if error > _MAX_ROUNDING:
+            raise ContourError(f"exponents rounded by {error:.1g}")
+        return error
 
     def cumulants(self, theta: float) -> tuple[float, float, float]:
         """Log M and its first two derivatives at real θ; approximate."""
@@ -239,43 +276,74 @@ class Line:
     def log_moment(self, theta: float) -> tuple[float, float]:
         """Log M(θ) with small *relative* error, and a bound of its absolute error.
 
-        For small q, M − 1 = O(q²) is the sum of the non-negative w^s − 1 − s(w − 1). Each term's
-        relative rounding error is at most that of its exponent, u·(4|s||log w| + 4|s u| + 2y²),
-        plus 100u·(1 + 1/min(1, θ)) for the cancellation at the border of the series; the largest
-        exponents are those at the ends of the mass, which max(…) over weighted nodes covers.
+        For small q, M − 1 = O(q²) is the sum of the non-negative w^s − 1 − s(w − 1), whose relative
+        errors `log_gap` knows. The quadrature's and the truncation's errors are those of w^s, of
+        s·w and of 1 − s, together at most 2·(M + 1 + 2|s|)·e^{−E} ≤ 4·(1 + |s|)·e^{−E}·M. A refined
+        line knows where the mass of w^s is, not that of w and of 1, so it has no such moment.
         """
+        assert not self.refine
         power = self.direction.power(theta)
-        with np.errstate(over="ignore"):
-            x = self.sampling_rate * np.expm1(np.minimum(self._u, _EXP_LIMIT))
-        exponents = log_bernoulli_gap(self.log_w, x, power) + self._log_base
+        gaps, gap_errors = log_gap(self._ratio, power)
+        exponents = gaps + self._log_base
         top = float(exponents.max())
+        if top == -math.inf:
+            raise ContourError("all losses are below the range of doubles")
         mass = np.exp(exponents - top)
         total = float(mass.sum())
-        log_gap = top + math.log(total)
-        relative = float((mass * self._exponent_rounding(power)).sum()) / total
-        relative += 100.0 * UNIT_ROUNDOFF * (1.0 + 1.0 / min(1.0, theta))
-        value = math.log1p(math.exp(log_gap)) if log_gap < 30.0 else log_gap
-        # d log(1+g) = g/(1+g)·(relative error of g); the quadrature's error is relative to M.
-        rounding = relative * -math.expm1(-value) + 4.0 * UNIT_ROUNDOFF * value
-        return value, rounding + 2.0 * math.exp(-self.exponent)
+        value_log = top + math.log(total)
+        present = mass > 0.0
+        errors = gap_errors + self._base_rounding + UNIT_ROUNDOFF * (top - exponents)
+        relative = float((mass[present] * errors[present]).sum()) / total
+        relative += self._sum_rounding + 4.0 * UNIT_ROUNDOFF * abs(value_log)
+        if relative > _MAX_ROUNDING:
+            raise ContourError(f"exponents rounded by {relative:.1g}")
+        value = math.log1p(math.exp(value_log)) if value_log < _EXPONENTIAL else value_log
+        # d log(1+g) = g/(1+g)·(relative error of g); e^{−40} is what the last case leaves out.
+        rounding = 1.001 * relative * -math.expm1(-value) + 2.0 * ELEMENTARY * value
+        rounding += math.exp(-_EXPONENTIAL) if value_log >= _EXPONENTIAL else 5e-324
+        return value, rounding + 4.0 * (1.0 + abs(power)) * math.exp(-self.exponent)
 
-    def _exponent_rounding(self, power: float) -> FloatArray:
-        """A bound of the rounding error of s·log w − y²/2, node by node."""
-        size = 4.0 * abs(power) * (np.abs(self.log_w) + self._posterior * np.abs(self._u))
-        return UNIT_ROUNDOFF * (8.0 + size + 2.0 * self.nodes**2)
+    @property
+    def _sum_rounding(self) -> float:
+        """A bound of the absolute error of the logarithm of a sum of weights of at most 1."""
+        return SUMMATION + ELEMENTARY * (2.0 + math.log(self.size))
 
     @cached_property
-    def _posterior(self) -> FloatArray:
-        """q·e^u/w = dlog w/du: how an error of u reaches log w."""
-        return np.exp(math.log(self.sampling_rate) + self._u - self.log_w)
+    def _base_rounding(self) -> FloatArray:
+        """A bound of the rounding error of −y²/2 and its constant: node, square, sum."""
+        constant = 12.0 + 10.0 * abs(math.log(self._strip.step))
+        result: FloatArray = UNIT_ROUNDOFF * (constant + 2.5 * self.nodes**2)
+        return result
+
+    def _exponent_rounding(self, power: float) -> FloatArray:
+        """A bound of the relative error of a node's weight e^{s·log w − y²/2}.
+
+        The error of log w, the product, the sum, the distance to the largest exponent, and exp.
+        """
+        size = 4.0 * abs(power) * np.abs(self.log_w) + 8.0
+        result: FloatArray = (
+            abs(power) * self._ratio.error + UNIT_ROUNDOFF * size + self._base_rounding
+        )
+        return result
 
     def characteristic(self, theta: float, t: FloatArray) -> tuple[ComplexArray, FloatArray]:
         """Log φ_θ(t), and a bound of the absolute error of φ_θ(t).
 
-        φ = 1 − A + iB with A = Σ p·2sin²(tL/2), B = Σ p·sin(tL): no cancellation with the 1. The
-        error of a node's weight moves φ by (its relative error)·p·|e^{itL} − 1| ≤ …·p·t|L|, twice
-        for the renormalisation; the error of L by p·t·4u(|L| + r|u|); products, sines and the
-        pairwise summation by 40u·p·t|L|. All are t times one number.
+        φ = 1 − A + iB with A = Σ p·2sin²(tL/2), B = Σ p·sin(tL): no cancellation with the 1. With
+        |e^{itL} − 1| ≤ t|L|, and u the unit roundoff, φ is moved by at most t times
+
+        * Σ p·(ρ + Σpρ)·|L|, the errors ρ of the weights, of which the common part is normalised
+          away, and 40u·Σp|L| for the normalising sum;
+        * Σ p·(error of L), and 2u·Σp|L| for the roundings of tL/2 and of t itself, whose nodes the
+          trapezoid rule in t takes for exact;
+        * (4·8 + 6)u·Σp|L| for sines, cosines and products, 2·40u·Σp|L| for the two sums;
+        * 44u·Σp|L| for the logarithm: where |φ| > 1/2, log1p(A(A−2) + B²)/2 is off by (6A + 3B²)u
+          + 8u|log|φ||; elsewhere log of hypot(1−A, B) by 9u + 8u|log|φ||, which moves φ by that
+          times |φ|, and 1/2 ≤ |1−φ| ≤ tΣp|L|; the angle by 9u of itself, with |φ|·|angle| ≤
+          π·|1−φ|.
+
+        Together the terms without ρ are below 220u·Σp|L|. Numerator and denominator of φ each have
+        quadrature and truncation errors of 2e^{−E}.
         """
         mass, _ = self.tilted(theta)
         a, b = np.empty_like(t), np.empty_like(t)
@@ -287,16 +355,15 @@ class Line:
             weighted = sine * mass
             a[chunk] = 2.0 * (weighted * sine).sum(axis=1)
             b[chunk] = 2.0 * (weighted * np.cos(half)).sum(axis=1)
-        # |φ| is floored at 2e-8, where its logarithm is of no use; the error pays for it.
         excess = a * (a - 2.0) + b * b
-        real = 0.5 * np.log1p(np.maximum(excess, _FLOOR - 1.0))
+        near_one = excess > -0.75
+        small = np.log(np.maximum(np.hypot(1.0 - a, b), _FLOOR))
+        real = np.where(near_one, 0.5 * np.log1p(np.maximum(excess, -0.75)), small)
         imaginary = self.direction.sign * np.arctan2(b, 1.0 - a)
 
-        size = np.abs(self.log_w)
-        rounding = self._exponent_rounding(self.direction.power(theta))
-        slope = 2.0 * rounding * size + UNIT_ROUNDOFF * (
-            44.0 * size + 4.0 * self._posterior * np.abs(self._u)
-        )
-        error = t * float((mass * slope).sum()) + 4.0 * math.exp(-self.exponent)
-        error = np.where(excess < _FLOOR - 1.0, error + math.sqrt(_FLOOR), error)
+        size, rounding = np.abs(self.log_w), self._exponent_rounding(self.direction.power(theta))
+        mean_size, mean_rounding = float((mass * size).sum()), float((mass * rounding).sum())
+        slope = float((mass * (rounding * size + self._ratio.error)).sum())
+        slope += (mean_rounding + 220.0 * UNIT_ROUNDOFF) * mean_size
+        error = 1.001 * slope * t + 4.0 * math.exp(-self.exponent) + _FLOOR
         return real + 1j * imaginary, error

@@ -19,11 +19,15 @@ import numpy as np
 from accountants.arrays import FloatArray
 from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.decay import DecayBound
-from accountants.fourier.contour.quadrature import Direction, Line
+from accountants.fourier.contour.quadrature import ContourError, Direction, Line
 
 # The coarse lines serve real tilts up to this multiple of the saddle's.
 HEADROOM = 1.9
+# From this many steps on, log M is needed to a relative error, see `Line.log_moment`.
+MANY_STEPS = 1e8
 _MAX_THETA = 1e5
+# Beyond these no contour has few enough nodes.
+_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e9
 _ITERATIONS = 40
 
 
@@ -57,8 +61,21 @@ def decay(line: Line, theta: float) -> DecayBound:
     centre = float((weight * line.nodes[near]).sum())
     spread = math.sqrt(float((weight * (line.nodes[near] - centre) ** 2).sum()))
     return DecayBound(
-        line.sampling_rate, line.noise_multiplier, line.direction, theta, log_moment, centre, spread
+        line.sampling_rate,
+        line.noise_multiplier,
+        line.direction,
+        theta,
+        log_moment + line.tilted_error,
+        centre,
+        spread,
     )
+
+
+def upper_log_moments(lines: Sequence[Line], counts: FloatArray, theta: float) -> FloatArray:
+    """Upper bounds of the events' log M(θ), good enough to be multiplied by their counts."""
+    if counts.max() > MANY_STEPS:
+        return np.array([sum(line.log_moment(theta)) for line in lines])
+    return np.array([line.tilted(theta)[1] + line.tilted_error for line in lines])
 
 
 class SaddleSearch:
@@ -71,6 +88,9 @@ class SaddleSearch:
         mu_squared: float,
         direction: Direction,
     ) -> None:
+        for event in events:
+            if not _LEAST_NOISE < event.noise_multiplier < _MOST_NOISE:
+                raise ContourError(f"noise multiplier {event.noise_multiplier}")
         self._events, self._counts, self._mu_squared = events, counts, mu_squared
         self._direction = direction
         self._exponent = 30.0 + math.log(float(counts.max()) + 1.0)
@@ -95,14 +115,19 @@ class SaddleSearch:
     def _cumulants(self, theta: float) -> tuple[float, float, float]:
         self._cover(theta)
         rows = np.array([line.cumulants(theta) for line in self._lines])
+        if self._counts.max() > MANY_STEPS:
+            rows[:, 0] = [line.log_moment(theta)[0] for line in self._lines]
         total, mean, variance = self._counts @ rows
         total += 0.5 * self._mu_squared * theta * (theta + 1.0)
         mean += self._mu_squared * (theta + 0.5)
         return float(total), float(mean), max(float(variance) + self._mu_squared, 1e-300)
 
-    def log_moment(self, theta: float) -> float:
-        """K(θ), with an absolute error of about 1e-14 per step."""
-        return self._cumulants(theta)[0]
+    def log_moment(self, theta: float) -> tuple[float, float]:
+        """K(θ), and a bound of its absolute error but for 1e-15 of itself."""
+        value = self._cumulants(theta)[0]
+        uppers = upper_log_moments(self._lines, self._counts, theta)
+        gaussian = 0.5 * self._mu_squared * theta * (theta + 1.0)
+        return value, max(0.0, float(self._counts @ uppers) + gaussian - value)
 
     def _guess(self, log_delta: float) -> float:
         variance, wall = self._mu_squared, _MAX_THETA

@@ -22,7 +22,7 @@ relative error of e^{K−θε}, where E adds up
 3. the rounding of the phase Im log Φ − tε and of the sum over nodes.
 
 The relative error of e^{K−θε} is that of `Line.log_moment`, times n, and the rounding of K − θε.
-The Chernoff values are inflated by 1% and 1e-11 per step, above the error of the coarse lines.
+The Chernoff values are upper bounds, by `Line.tilted_error`, inflated by 1%.
 """
 
 import math
@@ -36,13 +36,12 @@ from accountants.bounds import Bounds
 from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.quadrature import (
-    COARSE_ERROR,
-    UNIT_ROUNDOFF,
     ContourError,
     Direction,
     Line,
 )
-from accountants.fourier.contour.saddle import Saddle, decay
+from accountants.fourier.contour.saddle import Saddle, decay, upper_log_moments
+from accountants.likelihood_ratio import UNIT_ROUNDOFF
 
 _MAX_NODES = 20_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
@@ -66,7 +65,7 @@ class Contour:
       log_moments: log M_e(θ), one per event.
       log_moment_errors: Bounds of their absolute error.
       log_tail: log ρ_e(t_max), one per event.
-      chernoff: Pairs (θ′, log M_e(θ′) per event).
+      chernoff: Pairs (θ′, an upper bound of log M_e(θ′) per event).
     """
 
     theta: float
@@ -85,40 +84,42 @@ class Contour:
         gaussian = mu_squared * (1j * t * (theta + 0.5) - 0.5 * t * t)
         log_phi = counts @ self.log_phi + gaussian
         modulus = np.exp(log_phi.real)
-        with np.errstate(over="ignore"):
-            relative = np.exp(-self.log_phi.real) * self.phi_error
-            growth = np.expm1(np.minimum(counts @ np.log1p(relative), 700.0))
+        # |φ|·(1 + e/|φ|) to the n-th, less |φ|^n, without an overflow in between.
+        growth = counts @ np.log1p(np.exp(-self.log_phi.real) * self.phi_error)
+        moved = np.exp(log_phi.real + growth) * -np.expm1(-growth)
         z: ComplexArray = theta + 1j * t.astype(np.complex128)
         pole = z * (z + 1.0)
         weight = np.full(len(t), 2.0 / self.period)
         weight[0] *= 0.5
-        size = weight * modulus / np.abs(pole)
+        share = weight / np.abs(pole)
+        size = share * modulus
         phase_size = counts @ np.abs(self.log_phi) + np.abs(gaussian)
         t_end = float(t[-1])
         log_tail = float(counts @ self.log_tail) - 0.5 * mu_squared * t_end * t_end
-        error = math.exp(log_tail) / (math.pi * t_end)
-        error += float((size * growth).sum())
-        error += float((size * (8.0 * phase_size + len(t) + 40.0)).sum()) * UNIT_ROUNDOFF
+        # Roundings per factor, of the phases and of the sums over the events.
+        per_phase = 16.0 + len(counts)
+        error = math.exp(log_tail * (1.0 - 1e-13)) / (math.pi * t_end)
+        error += float((share * moved).sum())
+        error += float((size * (per_phase * phase_size + len(t) + 60.0)).sum()) * UNIT_ROUNDOFF
         log_moment = float(counts @ self.log_moments) + 0.5 * mu_squared * theta * (theta + 1.0)
         relative_error = float(counts @ self.log_moment_errors)
-        relative_error += 8.0 * UNIT_ROUNDOFF * abs(log_moment)
+        relative_error += per_phase * UNIT_ROUNDOFF * abs(log_moment)
         return ContourSum(
             theta=theta,
             period=self.period,
             t=t,
             terms=np.exp(log_phi) * (weight / pole),
             z=z,
-            error=error,
+            error=1.001 * error,
             phase_error=8.0 * UNIT_ROUNDOFF * float((size * t).sum()),
             log_moment=log_moment,
             relative_error=relative_error,
             chernoff=[
                 (
                     tilt,
-                    float(counts @ values)
-                    + 0.5 * mu_squared * tilt * (tilt + 1.0)
-                    + _CHERNOFF_ERROR
-                    + COARSE_ERROR * float(counts.sum()),
+                    (float(counts @ values) + 0.5 * mu_squared * tilt * (tilt + 1.0))
+                    * (1.0 + 1e-14)
+                    + _CHERNOFF_ERROR,
                 )
                 for tilt, values in self.chernoff
             ],
@@ -191,11 +192,11 @@ class ContourSum:
         total = float((self.terms * np.exp(-1j * self.t * epsilon)).real.sum())
         error = self.error + self.phase_error * abs(epsilon)
         log_scale = self.log_moment - self.theta * epsilon
-        slack = self.relative_error + 8.0 * UNIT_ROUNDOFF * (2.0 + self.theta * abs(epsilon))
-        upper = (total + error) * math.exp(min(log_scale + slack, 700.0))
-        lower = (total - error) * math.exp(min(log_scale - slack, 700.0))
-        lower -= self._alias(epsilon)
-        return Bounds(max(0.0, lower * (1.0 - 1e-15)), min(1.0, max(upper * (1.0 + 1e-15), 5e-324)))
+        slack = self.relative_error + 8.0 * UNIT_ROUNDOFF * (4.0 + self.theta * abs(epsilon))
+        upper = _scaled(total + error, log_scale + slack)
+        lower = _scaled(total - error, log_scale - slack) - self._alias(epsilon)
+        lower, upper = lower * (1.0 - 1e-14), upper * (1.0 + 1e-14) + 5e-324
+        return Bounds(min(1.0, max(0.0, lower)), min(1.0, upper))
 
     def _alias(self, epsilon: float) -> float:
         """An upper bound of the terms k ≠ 0 of the Poisson sum."""
@@ -211,6 +212,12 @@ class ContourSum:
             for tilt, log_moment in self.chernoff
         )
         return (left + right) * (1.0 + 1e-12)
+
+
+def _scaled(value: float, log_scale: float) -> float:
+    """`value`·e^`log_scale`, or 0 if that is negative; in two factors, for want of range."""
+    factor = math.exp(0.5 * min(log_scale, 1400.0))
+    return max(0.0, value * factor * factor)
 
 
 def build(
@@ -232,13 +239,13 @@ def build(
     """
     log_tolerance = math.log(tolerance)
     chernoff = [
-        (tilt, np.array([line.tilted(tilt)[1] for line in saddle.lines]))
+        (tilt, upper_log_moments(saddle.lines, counts, tilt))
         for tilt in (saddle.theta * _TILTS).tolist()
     ]
     theta, period = _tilt_and_period(counts, mu_squared, saddle, chernoff, log_tolerance)
     decays = [decay(line, theta) for line in saddle.lines]
     # All errors are relative to e^{K(θ)−θε}; this is the logarithm of δ relative to it.
-    moments = np.array([line.tilted(theta)[1] for line in saddle.lines])
+    moments = upper_log_moments(saddle.lines, counts, theta)
     log_size = saddle.log_delta + theta * saddle.epsilon - float(counts @ moments)
     log_size -= 0.5 * mu_squared * theta * (theta + 1.0)
     t_max = _cut_off(decays, counts, mu_squared, saddle.variance, log_size + log_tolerance)
@@ -248,7 +255,7 @@ def build(
     t = (2.0 * math.pi / period) * np.arange(nodes, dtype=np.float64)
 
     exponent = 3.0 - log_tolerance - log_size + math.log(max(1.0, float(counts.max())))
-    exponent += math.log(1.0 + 2.0 * len(events))
+    exponent += math.log(1.0 + 2.0 * len(events)) + math.log1p(theta)
     rows, errors, log_moments, moment_errors = [], [], [], []
     for event in events:
         rate, sigma = event.sampling_rate, event.noise_multiplier
@@ -256,7 +263,8 @@ def build(
         if line.size * nodes > max_work:
             raise ContourError(f"{line.size} x {nodes} nodes")
         log_phi, error = line.characteristic(theta, t)
-        moment, moment_error = line.log_moment(theta)
+        real_line = Line(rate, sigma, direction, theta, 0.0, exponent)
+        moment, moment_error = real_line.log_moment(theta)
         rows.append(log_phi)
         errors.append(error)
         log_moments.append(moment)

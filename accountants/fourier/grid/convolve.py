@@ -15,7 +15,8 @@ reads the tilted law where it is large. On the circle c_j is Σ_m c(l_j + mW), W
 2. The FFT (length 2^k, radix 2 and 4): every output is a sum of inputs times products of k twiddle
    factors of modulus 1, each input going along one path; with less than 8u per stage (a twiddle
    factor, a complex product, a sum) |error| ≤ 8u·k·Σ|inputs|, for each output (Higham 2002,
-   section 24.1, componentwise). The same holds for the inverse, divided by N.
+   section 24.1, componentwise). The same holds for the inverse, divided by N. That pocketfft stays
+   within 8u a stage is assumed, not proved; a test measures it against ball arithmetic.
 3. Products: with |F̂ᵢ − Fᵢ| ≤ eᵢ, |ΠF̂ᵢ^{Tᵢ} − ΠFᵢ^{Tᵢ}| ≤ Π(|F̂ᵢ|+eᵢ)^{Tᵢ} − Π|F̂ᵢ|^{Tᵢ},
    evaluated per frequency; the power itself, exp(T·log F̂), adds u·(64T + 8|T log F̂|) of its
    modulus. Frequencies whose product is below e^{−60} are left out and counted as error.
@@ -45,7 +46,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
+from scipy import fft, signal
 
 from accountants.arrays import ComplexArray, FloatArray
 from accountants.fourier.grid.discretise import Discretised, sum_at
@@ -77,6 +78,7 @@ class Window:
       width: W, the circumference, at least `read`.
       below, above: Tilts for the aliases from below and above: `below` < `tilt` < `above`.
       beyond: The tilt for the mass above B.
+      negligible: The logarithm of an error of δ that is not worth any further tilt.
     """
 
     tilt: float
@@ -86,6 +88,7 @@ class Window:
     below: float
     above: float
     beyond: float
+    negligible: float = -math.inf
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,23 @@ class Composed:
         value = scale * (total + rest) + self.sign * self.remainder
         return min(max(value, 0.0), 1.0), scale * slope
 
+    def about(self, delta: float) -> float:
+        """About the ε ≥ low with δ(ε) = delta, no certificate: see `delta` for that.
+
+        With E_j = Σ_{i≥j} w_i·e^{−(l_i−l_j)} = w_j + e^{−h}·E_{j+1}, δ at l_j is (1 − e^{−h})·ΣE_k
+        over k > j, and at x ≤ h below l_j it is more by (1 − e^{−x})·E_j.
+        """
+        step = float(self.losses[1] - self.losses[0])
+        shares = signal.lfilter([1.0], [1.0, -math.exp(-step)], self.weights[::-1])[::-1]
+        values = -math.expm1(-step) * (np.cumsum(shares[::-1])[::-1] - shares)
+        scale = math.exp(min(self.log_scale + self.sign * self.log_scale_error, 700.0))
+        target = (delta - self.sign * self.remainder) / scale
+        node = min(int(np.searchsorted(-values, -target)), values.size - 1)
+        if target <= values[node] or shares[node] <= 0.0:
+            return float(self.losses[node])
+        share = min((target - values[node]) / shares[node], -math.expm1(-step))
+        return float(self.losses[node]) + math.log1p(-share)
+
 
 def _log_moment(parts: Sequence[tuple[Discretised, int]], tilt: float) -> float:
     """An upper bound of log E[e^{tL}] of the composed masses."""
@@ -152,18 +172,20 @@ def _safe_exp(x: float) -> float:
 def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: int) -> float:
     """Item 5 of the module's errors, and mass at infinity."""
     low, high, width, tilt = window.low, window.low + window.read, window.width, window.tilt
-    moments: dict[float, float] = {}
 
     def least(tilts: Sequence[float], log_bound: Callable[[float, float], float]) -> float:
-        """The least of the bounds, each valid, on the grid's own moments."""
+        """The first negligible or else the least of the bounds, on the grid's own moments."""
+        found = math.inf
         for t in tilts:
-            moments.setdefault(t, _log_moment(parts, t))
-        return _safe_exp(min(log_bound(t, moments[t]) for t in tilts))
+            found = min(found, log_bound(t, _log_moment(parts, t)))
+            if found <= window.negligible:
+                break
+        return _safe_exp(found)
 
     # A tilt that is best for the law may not be for its grid, which is coarse far from the saddle.
     above = [tilt + share * (window.above - tilt) for share in _SHARES]
     if sign > 0:
-        if any(part.infinite >= 0.5 for part, _ in parts):
+        if any(part.infinite >= 1.0 for part, _ in parts):
             return 1.0
         finite = math.fsum(count * math.log1p(-part.infinite) for part, count in parts)
         beyond = [window.beyond, tilt, *above]

@@ -30,6 +30,9 @@ may be tiny, is compensated by the scaling of the same cell's upper node, where 
 balance may be missed by few u times the piece's width, for which `nudge` is there: the grid stands
 for losses that are smaller by `nudge`. It also covers the errors of losses at a node, lest an atom
 that falls short of its node by one rounding be gathered a whole step below.
+
+Mass above the last node is known by its P- and its Q-mass (`LossLaw.tails`): e^top·Q of it stays at
+the last node (upper), and log(P/Q) is the loss with its mean of a (lower), less `_beyond_error`.
 """
 
 import math
@@ -38,16 +41,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from accountants.arrays import FloatArray, IntArray
-from accountants.fourier.grid.laws.law import TAIL_ERROR, UNIT, LossLaw, Points, Seam
+from accountants.fourier.grid.laws.law import TAIL_ERROR, UNIT, LossLaw, Points, Seam, Tails
 from accountants.fourier.grid.pieces import gather
 
-# Points of one cell that can add a rounding error to its sum: the others are below it themselves.
-_MOST_SUMMANDS = 1500.0
 _BALANCE_ROUNDS = 5
 # Cells wider than this are not balanced at all: e^width would overflow.
 _WIDEST = 600.0
-# Relative error of the sums over the points beyond the last node, of which there may be many.
-_BEYOND_ERROR = 1e-12
 # Cells next to the seam whose pieces are grown one by one, and into how many parts they are cut.
 _GATHERED = 400
 _PARTS = 8
@@ -158,29 +157,41 @@ def sum_at(places: IntArray, values: FloatArray, size: int) -> FloatArray:
 def _connect(law: LossLaw, grid: Grid, points: Points, cell: IntArray) -> Discretised:
     nodes = grid.nodes
     count = nodes.size
-    widths = np.append(np.diff(nodes), grid.step)
+    # The last cell, from the last node to L = ∞, is infinitely wide: the same formula serves.
+    widths = np.append(np.diff(nodes), np.inf)
     place = np.maximum(points.loss + _slack(points, grid) - nodes[cell], 0.0)
     over = place > widths[cell]
     if np.any(over):
         place[over] -= widths[cell[over]]
-        cell = np.minimum(cell + over, count - 2)
+        cell = cell + over
     width = widths[cell]
 
     mass = points.mass * (1.0 + points.mass_error + 8.0 * UNIT)
     whole = np.expm1(-widths)[cell]
     share_above = np.expm1(-place) / whole
     share_below = np.exp(-place) * (np.expm1(np.minimum(place - width, 0.0)) / whole)
-    masses = sum_at(cell, mass * share_below, count) + sum_at(cell + 1, mass * share_above, count)
-    summands = np.bincount(cell, minlength=count)
-    masses *= 1.0 + UNIT * np.minimum(summands + np.roll(summands, 1) + 4.0, _MOST_SUMMANDS)
+    masses = sum_at(cell, mass * share_below, count + 1)
+    masses += sum_at(cell + 1, mass * share_above, count + 1)
+    summands = np.bincount(cell, minlength=count + 1)
+    masses *= 1.0 + UNIT * (summands + np.roll(summands, 1) + 4.0)
 
-    masses[0] += law.tails(float(nodes[0]), float(nodes[-1])).below * (1.0 + TAIL_ERROR)
-    points, unseen = _beyond(law, float(nodes[-1]))
-    place = np.maximum(points.loss + _slack(points, grid) - nodes[-1], 0.0)
-    mass = points.mass * (1.0 + points.mass_error + _BEYOND_ERROR)
-    masses[-1] += float(np.dot(mass, np.exp(-place)))
-    infinite = law.infinite + unseen - float(np.dot(mass, np.expm1(-place)))
-    return Discretised(grid, masses, infinite, 0.0)
+    top = float(nodes[-1])
+    tails = law.tails(float(nodes[0]), top)
+    masses[0] += tails.below * (1.0 + TAIL_ERROR)
+    # Mass above the last node: as much of it stays there as has its Q-mass, or less.
+    beyond = tails.above * (1.0 + TAIL_ERROR)
+    log_stays = tails.log_above_other + top - _beyond_error(tails, grid)
+    stays = math.exp(log_stays) if beyond > 0.0 and log_stays < math.log(beyond) else beyond
+    masses[-2] += stays
+    infinite = law.infinite + (masses[-1] + (beyond - stays)) * (1.0 + 4.0 * UNIT) + 5e-324
+    return Discretised(grid, masses[:-1], infinite, 0.0)
+
+
+def _beyond_error(tails: Tails, grid: Grid) -> float:
+    """The error of top + log Q(L > top): of the tail, and of losses relative to the grid."""
+    size = abs(float(grid.nodes[-1])) + abs(grid.offset) + grid.step
+    log_size = abs(tails.log_above_other) if math.isfinite(tails.log_above_other) else 0.0
+    return 2.0 * TAIL_ERROR + 16.0 * UNIT * (4.0 * size + log_size)
 
 
 def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> Discretised:
@@ -194,7 +205,7 @@ def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> D
     nudge = 64.0 * UNIT * grid.step
     masses = np.zeros(count)
 
-    if law.lattice is not None and slack.size:
+    if (law.lattice is not None or law.highest < math.inf) and slack.size:
         # Points at a node go there, whichever side rounding puts them on.
         nearest = np.clip(np.searchsorted(nodes, points.loss - 0.5 * grid.step), 0, count - 1)
         at_node = np.abs(points.loss - nodes[nearest]) <= 2.0 * slack
@@ -210,7 +221,7 @@ def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> D
     part_count = cells.cell_of_part.size
     part_mass = sum_at(part, mass, part_count)
     part_gain = sum_at(part, -mass * np.expm1(-place), part_count)
-    summands = np.minimum(np.bincount(part, minlength=part_count) + 16.0, _MOST_SUMMANDS)
+    summands = np.bincount(part, minlength=part_count) + 16.0
     part_mass *= 1.0 - UNIT * summands
     part_gain *= 1.0 - 2.0 * UNIT * summands
     worst = UNIT * float(np.max(summands))
@@ -240,28 +251,23 @@ def _gather_pieces(law: LossLaw, grid: Grid, points: Points, cells: _Cells) -> D
     masses += upper_mass + fraction * lower_mass
     masses[:-1] += (1.0 - fraction[1:]) * lower_mass[1:]
     masses *= 1.0 - 16.0 * UNIT
-    points, _ = _beyond(law, float(nodes[-1]))
-    mass = points.mass * (1.0 - points.mass_error - _BEYOND_ERROR)
-    total = float(np.sum(mass))
-    if total > 0.0:
-        place = np.maximum(points.loss - _slack(points, grid) - nodes[-1], 0.0)
-        mean = -math.log(float(np.dot(mass, np.exp(-place))) / total) - 1e-12
-        last = int(grid.indices[-1]) + max(math.floor(mean / grid.step), 0)
-        if last > grid.indices[-1]:
-            grid = Grid(grid.offset, grid.step, np.append(grid.indices, last))
-            masses = np.append(masses, 0.0)
-        masses[-1] += total
-    return Discretised(grid, masses, 0.0, nudge)
+    return _with_tail(law, Discretised(grid, masses, 0.0, nudge))
 
 
-def _beyond(law: LossLaw, top: float) -> tuple[Points, float]:
-    """The law above `top`, as points, and an upper bound of the mass beyond these."""
-    _, high = law.loss_range(1e-300, 1e-305)
-    high = max(high * (1.0 + 4.0 * UNIT), float(np.nextafter(top, np.inf)))
-    points = law.points(np.array([top, high]))
-    # What lies at `top` is the last node's already.
-    above = points.loss > top
-    unseen = law.tails(min(top, 0.0), high).above * (1.0 + TAIL_ERROR) + 5e-324
-    cell, loss, loss_error, mass, mass_error = points
-    seen = Points(cell[above], loss[above], loss_error[above], mass[above], mass_error[above])
-    return seen, unseen
+def _with_tail(law: LossLaw, part: Discretised) -> Discretised:
+    """All mass above the last node, added at one node no higher than where e^{−L} is its mean."""
+    grid, masses = part.grid, part.masses
+    top = float(grid.nodes[-1])
+    tails = law.tails(float(grid.nodes[0]), top)
+    if tails.above <= 0.0:
+        return part
+    mean = math.log(tails.above) - tails.log_above_other - 2.0 * _beyond_error(tails, grid)
+    further = math.floor((mean - top) / grid.step)
+    mass = tails.above * (1.0 - TAIL_ERROR)
+    if further > 0:
+        indices = np.append(grid.indices, grid.indices[-1] + further)
+        grid = Grid(grid.offset, grid.step, indices)
+        masses = np.append(masses, mass)
+    else:
+        masses[-1 if further == 0 else -2] += mass
+    return Discretised(grid, masses, 0.0, part.nudge)

@@ -27,13 +27,23 @@ from accountants.fourier.grid import discretise
 from accountants.fourier.grid.convolve import Composed, Window, compose
 from accountants.fourier.grid.laws.law import TAIL_ERROR, UNIT, LossLaw
 from accountants.fourier.grid.outlook import Outlook
+from accountants.fourier.grid.profile import Profile
 
 Laws = Sequence[tuple[LossLaw, int]]
 
 _FIRST_LENGTH = 2**12
 _MOST_NODES = 2**20
 _MOST_PASSES = 8
+# A whole profile is composed on so many nodes, one pass after the other while the widest of its
+# intervals exceeds the tolerance and this: the last pass takes a second, or several.
+_PROFILE_PASSES = ((2**14, 0.0), (2**17, 0.0), (2**20, 1e-4))
+_PROBES = 65
+_TILTS, _LOG_SURE = np.geomspace(1e-5, 1e5, 41), math.log(1e-10)
 _SMALLEST = 5e-324
+# Where tilt times step is more, the grid does not resolve what the tilt looks at.
+_COARSE = 0.01
+# More atoms than these are as good as a density.
+_MOST_ATOMS = 2**12
 # Enough for atoms of a lattice to stand e^30 above their neighbours' rounding errors.
 _LATTICE_TILT = 30.0
 
@@ -57,16 +67,16 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
         rare = sum(count * law.infinite for law, count in laws)
         return Bounds(0.0, min(1.0, rare + 1e-304 * steps))
     log_delta, tilt = Outlook(laws, 1e-300, 1.0).delta(epsilon)
-    log_delta = max(log_delta - 5.0, -690.0)
+    log_delta = min(max(log_delta - 5.0, -690.0), 0.0)
     best = Bounds(0.0, 1.0)
     length = 0
     for _ in range(_MOST_PASSES):
         outlook = Outlook(laws, math.exp(log_delta), 0.01 * tolerance, _ceiling(laws, epsilon))
-        tilt = _capped(outlook.delta(epsilon)[1], laws)
+        tilt = _capped(outlook.delta(epsilon)[1], laws, outlook)
         window = outlook.window(tilt, epsilon, epsilon, log_delta)
         length = length or _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
         above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
-        best = best.intersect(Bounds(below.delta(epsilon)[0], above.delta(epsilon)[0]))
+        best = best.intersect(_seen(below.delta(epsilon)[0], above.delta(epsilon)[0]))
         excess = _excess(best, tolerance)
         if excess <= 1.0 or length >= _most_length(laws):
             break
@@ -94,12 +104,12 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     if _single(laws):
         return _single_epsilon(laws[0][0], delta)
     guess, tilt = _guess(laws, delta)
-    tilt = _capped(tilt, laws)
     # ε moves by the relative error of δ over the tilt.
     aim = 0.01 * tolerance * min(1.0, max(guess * tilt, 1e-6))
     outlook = Outlook(laws, delta, aim, _ceiling(laws, guess))
+    tilt = _capped(tilt, laws, outlook)
 
-    best = Bounds(0.0, math.inf)
+    best = Bounds(0.0, _largest_loss(laws))
     low = max(0.0, guess - 8.0 / tilt)
     width = outlook.window(tilt, low, guess, math.log(delta)).width
     # The first pass only has to see where ε is: to a percent, or a tenth of the tilt's scale.
@@ -122,9 +132,46 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
         if best.upper < 0.9 * guess:  # The Chernoff bound was far off: look again.
             guess = best.upper
             outlook = Outlook(laws, delta, aim, _ceiling(laws, guess))
-            tilt = _capped(outlook.delta(guess)[1], laws)
+            tilt = _capped(outlook.delta(guess)[1], laws, outlook)
         low = max(0.0, best.lower - 0.01 / tilt)
     return _outwards(best)
+
+
+def profile(laws: Laws, *, tolerance: float = 1e-6) -> list[tuple[Profile, Profile]]:
+    """Lower and upper bounds of δ(ε) as functions of ε ≥ 0, pass by pass; all of them hold.
+
+    The window begins at ε = 0, or where δ is nearly 1, so that one composition answers for all ε,
+    with errors relative to δ(0): far out `delta_bounds` is sharper.
+
+    Args:
+      laws: Loss laws with counts, all of the same direction.
+      tolerance: The widest interval that is aimed at, relative to δ(0).
+    """
+    laws = _merged(laws)
+    tolerance = validate.positive("tolerance", tolerance)
+    log_delta = min(Outlook(laws, 1e-2, 1e-3).delta(0.0)[0], 0.0)
+    passes: list[tuple[Profile, Profile]] = []
+    gap, goal = math.inf, 0.0
+    for length, wide in _PROFILE_PASSES:
+        if gap <= max(goal, wide):
+            break
+        outlook = Outlook(laws, math.exp(log_delta), 1e-2 * tolerance)
+        # P(L ≤ low) ≤ e^{K(−t) + t·low}: where that is η, δ is 1 but for little more than η.
+        low = max(0.0, float(np.max((_LOG_SURE - outlook.log_moment(-_TILTS)) / _TILTS)))
+        tilt = _capped(outlook.delta(low)[1], laws, outlook)
+        window = outlook.window(tilt, low, low, log_delta)
+        capped = min(length, _most_length(laws))
+        above, below, _ = _compose_both(laws, outlook, window, tilt, math.inf, capped)
+        lower, upper = Profile(below, low), Profile(above, low)
+        passes.append((lower, upper))
+        end = float(above.losses[-1])
+        # Below an atom on top, δ falls within few steps: half of the probes crowd there.
+        crowded = min(end, _largest_loss(laws)) * (1.0 - np.geomspace(1e-4, 1.0, _PROBES))
+        everywhere = np.concatenate([np.linspace(low, end, _PROBES), np.maximum(crowded, low)])
+        most, least = upper(everywhere), lower(everywhere)
+        gap, goal = float(np.max(most - least)), tolerance * float(most[0])
+        log_delta = math.log(least[0]) if least[0] > 1e-300 else log_delta - 5.0
+    return passes
 
 
 def _merged(laws: Laws) -> list[tuple[LossLaw, int]]:
@@ -135,6 +182,18 @@ def _merged(laws: Laws) -> list[tuple[LossLaw, int]]:
     if not merged:
         raise ValueError("`laws` must hold at least one law, got none.")
     return list(merged.items())
+
+
+def _largest_loss(laws: Laws) -> float:
+    """No loss of the composition is larger, so δ is 0 there; inf if there is no such number."""
+    if any(law.infinite > 0.0 for law, _ in laws):
+        return math.inf
+    return math.fsum(count * law.highest for law, count in laws) * (1.0 + 16.0 * UNIT)
+
+
+def _seen(lower: float, upper: float) -> Bounds:
+    """What a pass has shown of a δ; an end that overflowed into no number has shown nothing."""
+    return Bounds(0.0 if math.isnan(lower) else lower, 1.0 if math.isnan(upper) else upper)
 
 
 def _single(laws: Laws) -> bool:
@@ -148,7 +207,8 @@ def _outwards(bounds: Bounds) -> Bounds:
 
 def _most_length(laws: Laws) -> int:
     """The longest transform: all laws together have `_MOST_NODES` nodes to share."""
-    return max(_FIRST_LENGTH, 1 << int(math.log2(_MOST_NODES / len(laws))))
+    shares = sum(law.cost for law, _ in laws)
+    return max(_FIRST_LENGTH, 1 << int(math.log2(_MOST_NODES / shares)))
 
 
 def _first_length(outlook: Outlook, tilt: float, width: float, error: float, laws: Laws) -> int:
@@ -191,43 +251,40 @@ def _ceiling(laws: Laws, epsilon: float) -> float:
 
 
 def _lattice_step(laws: Laws) -> float | None:
-    """The one step of all laws' lattices, if there is one."""
+    """The one step of all laws' lattices, if there is one and no law has very many atoms."""
     steps = {law.lattice[1] if law.lattice else 0.0 for law, _ in laws}
-    return (steps.pop() or None) if len(steps) == 1 else None
+    widest = max(high - low for low, high in (law.loss_range(1e-300, 1e-305) for law, _ in laws))
+    if len(steps) > 1 or min(steps) * _MOST_ATOMS < widest:
+        return None
+    return steps.pop() or None
 
 
-def _capped(tilt: float, laws: Laws) -> float:
-    """The tilt, no larger than a lattice needs: near the largest loss of all it has no limit."""
+def _capped(tilt: float, laws: Laws, outlook: Outlook) -> float:
+    """The tilt, no larger than a grid can follow: near the largest loss of all it has no limit."""
     lattice = _lattice_step(laws)
-    return tilt if lattice is None else min(tilt, _LATTICE_TILT / lattice)
+    if lattice is not None:
+        return min(tilt, _LATTICE_TILT / lattice)
+    return min(tilt, 1.0 / outlook.least_step(tilt, _MOST_NODES))
 
 
-def _anchor(law: LossLaw, step: float) -> float:
-    """Where a node should be: at the atoms, else at the mean of the law's densest step.
+def _offset(laws: Laws, outlook: Outlook, which: int, saddle: float, step: float) -> float:
+    """Where one of the law's nodes is.
 
-    The mass of small sampling rates crowds at a loss near 0, in less than a step; a node in the
-    middle of it takes it in without any error. Unimportant where the step is fine.
+    At an atom, if there are any; at the highest loss, if it is in sight, lest the upper bound
+    put mass above it; else where the law is dense.
     """
+    law = laws[which][0]
     if law.lattice is not None:
         return law.lattice[0]
-    low, high = law.loss_range(0.25, 0.75)
-    centre = 0.5 * (low + high)
-    for _ in range(3):
-        points = law.points(np.array([centre - 0.5 * step, centre + 0.5 * step]))
-        total = float(np.sum(points.mass))
-        if total <= 0.0:
-            break
-        share = float(np.dot(points.mass, np.expm1(-(points.loss - centre)))) / total
-        centre -= math.log1p(share)
-    return centre
+    if law.highest < math.inf and saddle * step > _COARSE:
+        return law.highest
+    return outlook.anchor(which, step)
 
 
 def _compose_both(
     laws: Laws, outlook: Outlook, window: Window, saddle: float, ceiling: float, length: int
 ) -> tuple[Composed, Composed, int]:
     """One pass: both sides on one grid of about `length` nodes, and the length it took."""
-    # A window far narrower than a single loss's range is no use: that many nodes are not to be had.
-    # Below, nodes soon are 2^11 steps apart.
     lattice = _lattice_step(laws)
     if lattice is not None:
         # Near the largest loss of all the window may be far narrower than the lattice.
@@ -236,22 +293,22 @@ def _compose_both(
             width=max(window.width, 16.0 * lattice),
             read=max(window.read, 8.0 * lattice),
         )
-    highest = max(high for _, high in outlook.ranges)
-    widest = max(high - low for low, high in outlook.ranges)
-    step = max(window.width / length, highest / _MOST_NODES, widest / (2**9 * _MOST_NODES))
+    # A window far narrower than a single loss's range is no use: that many nodes are not to be had.
+    step = max(window.width / length, outlook.least_step(saddle, _MOST_NODES))
     if lattice is not None:
         if lattice >= step:
             step = lattice / math.ceil(lattice / step)
         elif window.width <= lattice * _most_length(laws):
             step = lattice
-        length = 1 << math.ceil(math.log2(max(window.width / step, 2.0)))
+    if step > window.width / length:
+        length = 1 << math.ceil(math.log2(max(window.width / step, 64.0)))
     width = length * step
-    window = replace(window, width=width, read=min(window.read, width - 2.0 * step))
+    # A few nodes more: the highest loss of all may be the window's end.
+    window = replace(window, width=width, read=min(window.read + 4.0 * step, width - 2.0 * step))
     above, below = [], []
     for which, (law, count) in enumerate(laws):
-        nodes = outlook.grid(
-            which, saddle, ceiling, _anchor(law, step), step, sparse=lattice is None
-        )
+        offset = _offset(laws, outlook, which, saddle, step)
+        nodes = outlook.grid(which, saddle, ceiling, offset, step, sparse=lattice is None)
         upper, lower = discretise.both(law, nodes)
         above.append((upper, count))
         below.append((lower, count))
@@ -261,43 +318,31 @@ def _compose_both(
 def _least_epsilon(composed: Composed, delta: float, low: float) -> float:
     """The least ε ≥ low with δ(ε) ≤ delta (upper), or the largest with δ(ε) ≥ delta (lower).
 
-    Safeguarded Newton on the convex log-scale function; the end returned is the bracket's end on
-    the proper side, where the condition has been checked.
+    An approximate root, from which ever longer steps outwards lead to where the condition has been
+    checked. The lower end is `low` if it is not seen above it.
     """
     high = float(composed.losses[-1])
-    at_low, slope = composed.delta(low)
-    if at_low <= delta:
-        return low if composed.sign > 0 or at_low == delta else (0.0 if low == 0.0 else low)
+    is_upper = composed.sign > 0
+    if composed.delta(low)[0] <= delta:
+        return low
     if composed.delta(high)[0] > delta:
-        return math.inf if composed.sign > 0 else high
-    left, right = low, high  # δ(left) > delta ≥ δ(right)
-    x, value = left, at_low
-    for _ in range(100):
-        width = right - left
-        if width <= 1e-15 * right or width <= 1e-14 * (right - low):
-            break
-        step = value * math.log(value / delta) / slope if value > 0.0 and slope > 0.0 else math.inf
-        trial = x + step
-        # Aim a little past the root so that the bracket closes from both sides.
-        trial += math.copysign(1e-14 * max(abs(trial), width), step)
-        if not left < trial < right:
-            trial = 0.5 * (left + right)
-            if not left < trial < right:
-                break
-        x = trial
-        value, slope = composed.delta(x)
-        if value > delta:
-            left = x
-        else:
-            right = x
-    return right if composed.sign > 0 else left
+        return math.inf if is_upper else high
+    root = min(max(composed.about(delta) + composed.sign * composed.shift, low), high)
+    step = 1e-15 * root + 1e-13 * (high - low)
+    while low < root < high:
+        value = composed.delta(root)[0]
+        if value <= delta if is_upper else value >= delta:
+            return root
+        root += composed.sign * step
+        step *= 2.0
+    return high if is_upper else low
 
 
 def _single_delta(law: LossLaw, epsilon: float) -> Bounds:
     """δ(ε) = ∫ (1 − e^{ε−l})₊ dP of one law, as a sum of positive terms."""
     _, high = law.loss_range(1e-300, 1e-305)
     if epsilon >= high:
-        above = law.tails(min(epsilon, 0.0), epsilon).above
+        above = law.tails(epsilon, epsilon).above
         return Bounds(0.0, min(1.0, law.infinite + above * (1.0 + TAIL_ERROR) + _SMALLEST))
     points = law.points(np.array([epsilon, high * (1.0 + 4.0 * UNIT)]))
     slack = points.loss_error + 2.0 * UNIT * (np.abs(points.loss) + epsilon)
@@ -306,7 +351,7 @@ def _single_delta(law: LossLaw, epsilon: float) -> Bounds:
         gain = -np.expm1(-np.maximum(points.loss - epsilon + sign * slack, 0.0))
         mass = points.mass * (1.0 + sign * (points.mass_error + 64.0 * UNIT))
         ends.append(float(np.dot(mass, gain)))
-    above = law.tails(min(epsilon, 0.0), high).above * (1.0 + TAIL_ERROR) + law.infinite
+    above = law.tails(epsilon, high).above * (1.0 + TAIL_ERROR) + law.infinite
     return Bounds(ends[0], min(1.0, (ends[1] + above) * (1.0 + 1e-15) + _SMALLEST))
 
 

@@ -10,6 +10,7 @@ Because (1 − e^{−x})₊ ≤ e^{θx}·θ^θ/(1+θ)^{1+θ} for all x,
 whose minimum over θ is the tilt at which the composed law, tilted, has its mass around ε.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -20,11 +21,17 @@ from accountants.fourier.grid.convolve import Window
 from accountants.fourier.grid.discretise import Grid
 from accountants.fourier.grid.laws.law import LossLaw
 
+# Of a law at most so many points are looked at.
+_MOST_POINTS = 2048
 _LADDER = np.geomspace(0.03, 30.0, 28)
 # Where nodes get sparse, see `Outlook.grid`.
 _SPARSE, _LEVELS = 0.005, 12
 _MULTIPLES = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.25, 1.5, 2.0, 3.0])
 _FRACTIONS = np.array([1.0, 0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02])
+
+
+class GridError(Exception):
+    """No grid of reasonable size holds these laws."""
 
 
 class Outlook:
@@ -53,10 +60,9 @@ class Outlook:
         above = max(delta * aim / steps, 1e-305)
         for law, count in laws:
             low, high = law.loss_range(1e-300, above)
-            spread = max(high - low, 1e-300)
-            points = law.points(np.array([low - 1e-9 * spread, high + 1e-9 * spread]))
-            keep = points.mass > 0.0
-            self._points.append((points.loss[keep], np.log(points.mass[keep]), count))
+            loss, log_mass = _thinned(law)
+            seen = max(int(np.searchsorted(loss, high, side="right")), 1)
+            self._points.append((loss[:seen], log_mass[:seen], count))
             self.ranges.append((low, high))
         if ceiling < max(high for _, high in self.ranges):
             # The other losses may bring the sum down again, by their deviation.
@@ -75,7 +81,7 @@ class Outlook:
             if np.any(above):
                 mass = np.exp(log_mass[above])
                 mean = float(np.dot(mass, np.exp(top - loss[above])) / np.sum(mass))
-                loss = np.where(above, top - math.log(mean), loss)
+                loss = np.where(above, top - math.log(max(mean, 1e-300)), loss)
             gathered.append((loss, log_mass, count))
         self._points = gathered
 
@@ -100,6 +106,47 @@ class Outlook:
             variance += count * float(np.dot(weights, (loss - one) ** 2))
         return mean, math.sqrt(max(variance, 1e-300))
 
+    def visible(self, which: int, saddle: float) -> tuple[float, float]:
+        """The law's range without the low losses that may all be moved up to its lower end.
+
+        They are few if, tilted as they are there, they are an `aim` of the tilted law.
+        """
+        low, high = self.ranges[which]
+        loss, log_mass, count = self._points[which]
+        top = float(np.max(saddle * loss + log_mass))
+        with np.errstate(divide="ignore"):
+            log_below = np.log(np.cumsum(np.exp(log_mass)))
+        moved = saddle * loss + log_below - top
+        first = int(np.searchsorted(moved, math.log(self._aim / count)))
+        return max(low, min(float(loss[min(first, loss.size - 1)]), high)), high
+
+    def least_step(self, saddle: float, most_nodes: int) -> float:
+        """The step at which a law's nodes are `most_nodes` at most.
+
+        Below, nodes soon are 2^11 steps apart; above, a fine step is of use everywhere.
+        """
+        ranges = [self.visible(which, saddle) for which in range(len(self.ranges))]
+        return max(max(high, (high - low) / 2**9) for low, high in ranges) / most_nodes
+
+    def anchor(self, which: int, step: float) -> float:
+        """Where a node should be: the mean of the law's densest step.
+
+        The mass of small sampling rates crowds at a loss near 0, in less than a step; a node in
+        the middle of it takes it in without any error. Unimportant where the step is fine.
+        """
+        loss, log_mass, _ = self._points[which]
+        share = np.cumsum(np.exp(log_mass))
+        centre = float(loss[int(np.searchsorted(share, 0.5 * share[-1]))])
+        for _ in range(3):
+            near = slice(*np.searchsorted(loss, (centre - 0.5 * step, centre + 0.5 * step)))
+            mass = np.exp(log_mass[near])
+            total = float(np.sum(mass))
+            if total <= 0.0:
+                break
+            mean = float(np.dot(mass, np.expm1(-(loss[near] - centre)))) / total
+            centre -= math.log1p(mean)
+        return centre
+
     def grid(
         self, which: int, saddle: float, ceiling: float, offset: float, step: float, *, sparse: bool
     ) -> Grid:
@@ -110,34 +157,33 @@ class Outlook:
         loss above ε, the `ceiling`, is on the straight part of (1 − e^ε·a)₊, where the dots may be
         far apart: the tilt's weight is not increased any further there. Not `sparse`, all nodes.
         """
-        loss, log_mass, count = self._points[which]
-        order = np.argsort(loss)
-        exponents = (saddle * np.minimum(loss, ceiling) + log_mass)[order]
+        loss, log_mass, _ = self._points[which]
+        exponents = saddle * np.minimum(loss, ceiling) + log_mass
         weights = np.exp(exponents - np.max(exponents))
         weights /= np.sum(weights)
-        sorted_loss = loss[order]
         from_below, from_above = np.cumsum(weights), np.cumsum(weights[::-1])[::-1]
         # Without one loss above ε/ΣT there is no exceeding ε: if such losses are rare, one is there
         # nevertheless wherever it counts.
         steps = sum(number for *_, number in self._points)
-        rest = np.where(sorted_loss > ceiling / steps, weights, 0.0)
+        rest = np.where(loss > ceiling / steps, weights, 0.0)
         if np.any(rest):
             rest_from_above = np.cumsum(rest[::-1])[::-1] / np.sum(rest)
             from_above = np.maximum(from_above, rest_from_above / steps)
-        low, high = self.ranges[which]
-        if sparse:  # A few atoms are kept apart, however little the tilt leaves of the lowest.
-            first = int(np.searchsorted(from_below, self._aim / count))
-            low = max(low, min(float(sorted_loss[min(first, loss.size - 1)]), high))
-
-        centre = float(sorted_loss[int(np.searchsorted(from_below, 0.5))])
+        # A few atoms are kept apart, however little the tilt leaves of the lowest.
+        low, high = self.visible(which, saddle) if sparse else self.ranges[which]
+        if not math.isfinite((abs(high) + abs(low) + abs(offset)) / step):
+            raise GridError(f"losses from {low} to {high} in steps of {step}")
+        centre = float(loss[int(np.searchsorted(from_below, 0.5))])
         start = round((min(max(centre, low), high) - offset) / step)
         levels = min(_LEVELS, max(1, 1 + int(math.log2(4.0 / step)))) if sparse else 1
         limits = _SPARSE * 0.25 ** np.arange(1, levels)
-        up = sorted_loss[np.searchsorted(-from_above, -limits, side="left").clip(0, loss.size - 1)]
-        down = sorted_loss[np.searchsorted(from_below, limits).clip(0, loss.size - 1)]
-        last = math.ceil((high - offset) / step) + 1
+        up = loss[np.searchsorted(-from_above, -limits, side="left").clip(0, loss.size - 1)]
+        down = loss[np.searchsorted(from_below, limits).clip(0, loss.size - 1)]
+        # A rounding may put the law's highest loss above its node, but no further than the next.
+        last = math.ceil((high - offset) / step - 1e-6)
         bottom = math.floor((low - offset) / step) - 1
         above = _ladder(start, last, [(x - offset) / step for x in up])
+        above = np.append(above[above < last], (last, last + 1))
         below = _ladder(-start, -bottom, [(offset - x) / step for x in down])
         return Grid(offset, step, np.concatenate((-below[:0:-1], above)))
 
@@ -148,8 +194,7 @@ class Outlook:
             exponents = saddle * loss + log_mass
             weights = np.exp(exponents - np.max(exponents))
             weights /= np.sum(weights)
-            order = np.argsort(loss)
-            centre = loss[order][int(np.searchsorted(np.cumsum(weights[order]), 0.5))]
+            centre = loss[int(np.searchsorted(np.cumsum(weights), 0.5))]
             far = np.abs(loss - centre)
             added = np.minimum(steps[:, None] ** 2 / 6.0, steps[:, None] * far)
             total += count * (added @ weights)
@@ -198,6 +243,26 @@ class Outlook:
         return min(found, key=lambda window: window.width)
 
 
+@functools.lru_cache(maxsize=32)
+def _thinned(law: LossLaw) -> tuple[FloatArray, FloatArray]:
+    """The law's losses, increasing, and the logarithms of their masses: neighbours together."""
+    low, high = law.loss_range(1e-300, 1e-305)
+    # All losses may be the same, but for rounding.
+    margin = 1e-9 * max(high - low, abs(low), abs(high), 1e-300)
+    points = law.points(np.array([low - margin, high + margin]))
+    keep = points.mass > 0.0
+    order = np.argsort(points.loss[keep])
+    loss, mass = points.loss[keep][order], points.mass[keep][order]
+    stride = -(-loss.size // _MOST_POINTS)
+    if stride > 1:
+        starts = np.arange(0, loss.size, stride)
+        total = np.add.reduceat(mass, starts)
+        top = np.maximum.reduceat(loss, starts)
+        below = np.repeat(top, np.diff(starts, append=loss.size)) - loss
+        loss, mass = top - np.add.reduceat(mass * below, starts) / total, total
+    return loss, np.log(mass)
+
+
 def _narrowest(
     tilt: float, low: float, target: float, tilts: FloatArray, moments: FloatArray
 ) -> Window:
@@ -233,6 +298,7 @@ def _narrowest(
         below=float(tilts[np.argmin(from_below(width))]),
         above=float(tilts[np.argmin(from_above(width))]),
         beyond=float(tilts[np.argmin(lost(read))]),
+        negligible=target + 1.0,
     )
 
 

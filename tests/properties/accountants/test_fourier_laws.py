@@ -177,7 +177,7 @@ class TestConvenience:
             )
             assert curve.lower[index] <= single.upper
             assert single.lower <= curve.upper[index]
-            tolerance = 1e-6 if count > 30 else 1e-3
+            tolerance = 1e-6 if count > 30 else 1e-5
             assert curve.upper[index] - curve.lower[index] <= tolerance * curve.upper[index]
 
     def test_delta_bounds_invert_epsilon_bounds(self):

@@ -29,18 +29,18 @@ def test_round_trip_keeps_everything_including_infinity():
 
 
 def test_bounds_of_an_unrecorded_delta():
-    with pytest.raises(KeyError, match=r"no bounds recorded for delta=0\.1"):
+    with pytest.raises(ValueError, match=r"`delta` must be one of those recorded, .*, got 0\.1"):
         make().bounds(0.1)
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"points": ()}, "at least one"),
+        ({"points": ()}, "`points` must hold at least one"),
         ({"points": ((0.0, 1.0, 2.0),)}, "`delta` must be"),
         ({"points": ((1e-5, 2.0, 1.0),)}, "0 <= lower <= upper"),
         ({"points": ((1e-5, -1.0, 1.0),)}, "0 <= lower <= upper"),
-        ({"points": ((1e-5, 0.0, math.nan),)}, "0 <= lower <= upper"),
+        ({"points": ((1e-5, 0.0, math.nan),)}, "`points` must be a finite number"),
         ({"neighboring_relation": "REPLACE_ONE"}, "`neighboring_relation` must be"),
     ],
 )
@@ -54,7 +54,7 @@ def test_impossible_certificates_are_refused(changes, reason):
     [
         ("format", "other", "`format`, `version` must be"),
         ("neighboring_relation", "SOMETHING", "`neighboring_relation` must be one of"),
-        ("points", [[1e-5, 1.0]], r"\[delta, lower, upper\]"),
+        ("points", [[1e-5, 1.0]], r"\(delta, lower, upper\)"),
         ("method", 3, "`method` must be a str"),
         ("versions", [], "`versions` must be a dict"),
         ("event", {"type": "os.system"}, "`type` must be one of"),

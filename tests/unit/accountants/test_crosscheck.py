@@ -4,7 +4,7 @@ import dp_accounting as dpa
 import pytest
 from dp_accounting import NeighboringRelation
 
-from accountants import Bounds, MomentsAccountant, crosscheck
+from accountants import Bounds, BoundsError, MomentsAccountant, crosscheck
 from accountants.crosscheck import CrossCheck, Row
 
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -81,7 +81,7 @@ def table_of(*bounds: tuple[float, float]) -> CrossCheck:
         delta=1e-5,
         neighboring_relation=REPLACE,
         rows=tuple(
-            Row(accountant=f"dp-assay {index}", lower=lower, upper=upper, seconds=0.0)
+            Row(accountant=f"dp-assay {index}", lower=lower, upper=upper, seconds=0.0, ours=True)
             for index, (lower, upper) in enumerate(bounds)
         ),
     )
@@ -111,12 +111,15 @@ def test_bad_arguments_are_named():
 
 
 def test_what_is_not_a_number_is_no_answer(monkeypatch):
-    """min() over rows with a NaN would depend on their order."""
+    """min() over rows with a NaN would depend on their order; our own NaN is an error."""
+    monkeypatch.setattr(dpa.rdp.RdpAccountant, "get_epsilon", lambda *_: math.nan)
+    table = crosscheck(dpa.GaussianDpEvent(1.0), 1e-5)
+    (row,) = (row for row in table.rows if row.accountant == "dp-accounting RDP")
+    assert not row.answered
+    assert row.note.startswith("fails: not a number")
     monkeypatch.setattr(MomentsAccountant, "get_epsilon_bounds", lambda *_: Bounds(0.0, math.nan))
-    table = crosscheck(dpa.GaussianDpEvent(1.0), 1e-5, peers=False)
-    assert not table.rows[0].answered
-    assert table.rows[0].note == "fails: not a number"
-    assert table.best.upper < 4.4
+    with pytest.raises(BoundsError):
+        crosscheck(dpa.GaussianDpEvent(1.0), 1e-5, peers=False)
 
 
 def test_printed_bounds_are_rounded_outwards():

@@ -67,3 +67,82 @@ def test_relation_names_the_choices():
     assert validate.relation("x", NeighboringRelation.REPLACE_ONE)
     with pytest.raises(TypeError, match="ADD_OR_REMOVE_ONE, REPLACE_ONE, REPLACE_SPECIAL"):
         validate.relation("x", 1)
+
+
+class Grumpy:
+    """Fails whatever it is asked."""
+
+    def __repr__(self):
+        raise RuntimeError("not telling")
+
+    __float__ = __len__ = __iter__ = __array__ = __repr__
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Grumpy(), 10**5000, "x" * 10**6, [[[[[[[[1]]]]]]]] * 100],
+    ids=["grumpy", "long integer", "long text", "nested list"],
+)
+def test_what_is_shown_is_short_and_never_fails(value):
+    assert len(validate.shown(value)) < 400
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "12",
+        b"12",
+        1j,
+        None,
+        Grumpy(),
+        [1.0, None],
+        ["a"],
+        [[1.0], [1.0, 2.0]],
+        np.ma.masked_array([1.0], mask=[True]),
+        np.array([1.0 + 2.0j]),
+        np.array(["1"]),
+        [10**400],
+    ],
+)
+def test_what_are_no_numbers_is_refused_as_an_array(bad):
+    with pytest.raises(TypeError, match="`x` must be numbers"):
+        validate.reals("x", bad)
+
+
+def test_numbers_keep_their_axes_and_values():
+    assert validate.reals("x", [[1, 2], [3, 4]]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert validate.reals("x", [2**70]).tolist() == [float(2**70)]
+    assert validate.reals("x", [True, False]).tolist() == [1.0, 0.0]
+    assert math.isnan(validate.reals("x", math.nan))
+    given = np.arange(3.0)
+    assert validate.reals("x", given) is given
+
+
+@pytest.mark.parametrize("bad", ["ab", b"ab", {1: 2}, {1}, iter([1]), range(10**15), 3, Grumpy()])
+def test_what_is_no_sequence_is_refused(bad):
+    with pytest.raises((TypeError, ValueError), match="`x` must "):
+        validate.sequence("x", bad)
+
+
+def test_sequences_are_checked_entry_by_entry():
+    assert validate.sequence("x", np.array([1.0, 2.0]), validate.real) == (1.0, 2.0)
+    with pytest.raises(ValueError, match="`x` must hold at least one, got"):
+        validate.sequence("x", [], least=1)
+    with pytest.raises(ValueError, match="`x` must be positive, got -1"):
+        validate.sequence("x", [1, -1], validate.positive)
+
+
+def test_a_count_has_an_end():
+    with pytest.raises(ValueError, match="`x` must be at most 9223372036854775807, got"):
+        validate.count("x", 10**400)
+    with pytest.raises(ValueError, match="`x` must be at most 3, got 4"):
+        validate.count("x", 4, maximum=3)
+
+
+def test_an_instance_must_be_one_and_not_only_say_so():
+    class Disguised:
+        __class__ = str
+
+    with pytest.raises(TypeError, match="`x` must be a str, got"):
+        validate.instance("x", Disguised(), str)
+    assert validate.instance("x", "a", str) == "a"

@@ -25,6 +25,9 @@ from accountants.arrays import FloatArray
 from accountants.fourier.grid.laws.law import RULE_ERROR, UNIT, Points, Seam, Tails, panel_rule
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+# Terms of mixtures that are held at a time, and places that their losses are tabulated at.
+_MOST_TERMS = 2**20
+_TABLE = 4096
 # Standard deviations beyond which a Gaussian tail underflows.
 _REACH = 38.5
 
@@ -44,17 +47,37 @@ def _log_mean_exp(z: FloatArray) -> FloatArray:
     return np.where(small, z * (0.5 + z / 24.0), np.log(np.expm1(safe) / safe))
 
 
-@functools.lru_cache(maxsize=256)
-def _panels(low: float, high: float, steepest: float) -> tuple[FloatArray, FloatArray]:
-    """Breaks on [low, high] at most R/4 apart, and R between them."""
-    breaks, radii = [low], []
-    while breaks[-1] < high:
-        here = breaks[-1]
-        far = max(abs(here), abs(here + 0.25))
-        radius = min(1.0, 4.0 / far, 1.0 / steepest)
-        radii.append(radius)
-        breaks.append(here + 0.25 * radius)
-    return np.array(breaks), np.array(radii)
+@functools.lru_cache(maxsize=64)
+def _panels(centres: tuple[float, ...], steepest: float) -> tuple[FloatArray, FloatArray]:
+    """Breaks within `_REACH` of a centre, at most R/4 apart, and R between them.
+
+    R = min(1, 4/|y|, 1/m), `steepest` being m: breaks at equal distances as long as |y| ≤ 4/R,
+    then, as 4/|y| falls, at equal distances of y². Between centres that are far apart there is one
+    wide panel, on which P has no mass that a float can hold.
+    """
+    radius = min(1.0, 1.0 / steepest)
+    ends = np.array([(centre - _REACH, centre + _REACH) for centre in centres])
+    low, high = float(np.min(ends)), float(np.max(ends))
+    near = 4.0 / radius
+    top = max(abs(low), abs(high))
+    even = np.arange(0.0, min(near, top) + 0.25 * radius, 0.25 * radius)
+    far = np.sqrt(np.arange(even[-1] ** 2, max(top, even[-1]) ** 2 + 4.0 * top, 1.9)[1:])
+    half = np.concatenate((even, far))
+    breaks = np.concatenate((-half[:0:-1], half))
+    breaks = np.concatenate(([low], breaks[(breaks > low) & (breaks < high)], [high]))
+    starts, stops = _merge(ends)
+    kept = np.searchsorted(starts, breaks, side="right") - 1
+    breaks = np.unique(np.concatenate((breaks[breaks <= stops[kept]], starts, stops)))
+    furthest = np.maximum(np.abs(breaks[:-1]), np.abs(breaks[1:]))
+    return breaks, np.minimum(radius, 4.0 / furthest)
+
+
+def _merge(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Starts and stops of the union of intervals."""
+    ends = ends[np.argsort(ends[:, 0])]
+    reach = np.maximum.accumulate(ends[:, 1])
+    is_new = np.append(True, ends[1:, 0] > reach[:-1])
+    return ends[is_new, 0], reach[np.append(is_new[1:], True)]
 
 
 @dataclass(frozen=True)
@@ -74,6 +97,18 @@ class GaussianMixtureLaw:
             return Seam.NONE
         return {Kind.REMOVE: Seam.BOTTOM, Kind.ADD: Seam.TOP, Kind.REPLACE: Seam.CENTRE}[self.kind]
 
+    @property
+    def cost(self) -> float:
+        """Mixtures are sums over their components."""
+        return 1.0 if len(self.weights) <= 2 else 0.5 * len(self.weights)
+
+    @property
+    def highest(self) -> float:
+        """Adding a record to a sample that has none of it: no loss above −log of that chance."""
+        if self.kind is not Kind.ADD or self.shifts[0] > 0.0:
+            return math.inf
+        return -math.log1p(-math.fsum(self.weights[1:]))
+
     def loss_range(self, below: float, above: float) -> tuple[float, float]:
         """Losses beyond which P has at most the given masses; see `LossLaw`."""
         low = max(float(special.ndtri(below)), -_REACH) + self._lowest
@@ -84,15 +119,15 @@ class GaussianMixtureLaw:
     def tails(self, low: float, high: float) -> Tails:
         """The P-masses beyond; see `LossLaw`."""
         y = self._place(np.array([low, high]))
-        weights, shifts = self._components
-        w, m = np.array(weights), np.array(shifts)
-        return Tails(float(w @ special.ndtr(y[0] - m)), float(w @ special.ndtr(m - y[1])))
+        (p, m), (q, other) = (map(np.array, part) for part in (self._components, self._others))
+        below, above = float(p @ special.ndtr(y[0] - m)), float(p @ special.ndtr(m - y[1]))
+        log_other = special.logsumexp(np.log(q) + special.log_ndtr(other - y[1]))
+        return Tails(below, above, float(log_other))
 
     def points(self, edges: FloatArray) -> Points:
         """Gauss–Legendre points; see `LossLaw`."""
-        low, high = self._lowest - _REACH, self._highest + _REACH
-        breaks, radius = _panels(low, high, max(self.shifts))
-        y_edges = np.clip(self._place(edges), low, high)
+        breaks, radius = _panels(self._components[1], max(self.shifts))
+        y_edges = np.clip(self._place(edges), breaks[0], breaks[-1])
         cell, y, weight = panel_rule(y_edges, breaks, radius)
         loss, loss_error = self._loss(y)
         log_density, log_density_error = self._log_density(y, loss)
@@ -121,6 +156,13 @@ class GaussianMixtureLaw:
     def _components(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Weights and means of P, in the orientation in which the loss increases."""
         return ((1.0,), (0.0,)) if self.kind is Kind.ADD else (self.weights, self.shifts)
+
+    @property
+    def _others(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Weights and means of Q, likewise."""
+        if self.kind is Kind.REMOVE:
+            return (1.0,), (0.0,)
+        return self.weights, tuple(-shift for shift in self.shifts)
 
     @property
     def _lowest(self) -> float:
@@ -158,6 +200,11 @@ class GaussianMixtureLaw:
         """Log w(y) and its absolute error, also where w − 1 is tiny or w overflows."""
         if self.shifts == (0.0, self.shifts[-1]) or len(self.shifts) == 1:
             return self._log_ratio_of_one(y)
+        size = _MOST_TERMS // len(self.shifts)
+        if y.size > size:
+            parts = [self._log_ratio(y[i : i + size]) for i in range(0, y.size, size)]
+            log_w, error = (np.concatenate(column) for column in zip(*parts, strict=True))
+            return log_w, error
         m = np.array(self.shifts)[:, None]
         p = np.array(self.weights)[:, None]
         exponent = m * (y - 0.5 * m)
@@ -172,7 +219,7 @@ class GaussianMixtureLaw:
         size = np.where(
             near,
             np.sum(p * np.abs(np.expm1(np.minimum(exponent, 1.0))), axis=0)
-            / (1.0 + np.minimum(x, 0)),
+            / (1.0 + np.where(near, np.minimum(x, 0.0), 0.0)),
             np.abs(top) + 1.0,
         )
         rounding = (16.0 + len(self.weights)) * UNIT * (size + np.abs(log_w))
@@ -220,26 +267,35 @@ class GaussianMixtureLaw:
         return self._place_by_newton(log_w)
 
     def _place_by_newton(self, log_w: FloatArray) -> FloatArray:
-        """Newton's method on the convex log w, from the right, where it cannot overshoot."""
-        m, p = np.array(self.shifts)[:, None], np.array(self.weights)[:, None]
-        moved = m[:, 0] > 0.0
-        floor = -2.0 * _REACH
-        unmoved = float(np.sum(p[~moved]))
-        place = np.full(log_w.size, -np.inf)
-        active = np.flatnonzero(log_w > (math.log(unmoved) if unmoved > 0.0 else -np.inf))
-        y = np.min((log_w[active] - np.log(p[moved]) + 0.5 * m[moved] ** 2) / m[moved], axis=0)
-        for _ in range(300):
+        """Newton's method on the convex log w, from a table; it overshoots once at most."""
+        lowest, highest = -2.0 * _REACH, 2.0 * _REACH + self.shifts[-1]
+        table = np.linspace(lowest, highest, _TABLE)
+        values = self._log_ratio(table)[0]
+        place = np.interp(log_w, values, table)
+        place[log_w <= values[0]] = -np.inf
+        place[log_w >= values[-1]] = np.inf
+        active = np.flatnonzero(np.isfinite(place))
+        y = place[active]
+        for _ in range(60):
             if active.size == 0:
                 break
-            exponent = m * (y - 0.5 * m)
-            terms = p * np.exp(exponent - np.max(exponent, axis=0))
-            slope = np.maximum(np.sum(terms * m, axis=0) / np.sum(terms, axis=0), 1e-300)
-            change = (self._log_ratio(y)[0] - log_w[active]) / slope
-            y = y - change
-            place[active] = np.where(y > floor, y, -np.inf)
-            going = (change > 1e-14 * (1.0 + np.abs(y))) & (y > floor)
+            change = (self._log_ratio(y)[0] - log_w[active]) / np.maximum(self._slope(y), 1e-300)
+            y = np.clip(y - change, lowest, highest)
+            place[active] = y
+            going = np.abs(change) > 1e-13 * (1.0 + np.abs(y))
             active, y = active[going], y[going]
         return place
+
+    def _slope(self, y: FloatArray) -> FloatArray:
+        """The derivative of log w at y: the mean shift, given y."""
+        total, moment, top = np.zeros(y.size), np.zeros(y.size), np.full(y.size, -np.inf)
+        for shift in self.shifts:
+            top = np.maximum(top, shift * (y - 0.5 * shift))
+        for weight, shift in zip(self.weights, self.shifts, strict=True):
+            term = weight * np.exp(shift * (y - 0.5 * shift) - top)
+            total += term
+            moment += shift * term
+        return moment / np.maximum(total, 1e-300)
 
     def _place_of_difference(self, loss: FloatArray) -> FloatArray:
         """With v = e^{my} and c = (1−q)e^{m²/2}/q: log v = l/2 + asinh(c·sinh(l/2))."""

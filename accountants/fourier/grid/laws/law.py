@@ -12,7 +12,7 @@ so that all sums have positive terms: nothing cancels, in the tails or for small
 **Error model.** u = 2⁻⁵³. A point's loss is off by at most `loss_error` (absolute) and its mass by
 a factor within 1 ± `mass_error`; both are per point, and both are pushed outwards by the engine,
 so that far points, with large errors and no mass, cost nothing. The functions exp, expm1, log,
-log1p of numpy and ndtr of scipy are taken to be within 4u, ndtr within 1e-13, relative.
+log1p of numpy are taken to be within 4u, ndtr and log_ndtr of scipy within 1e-12, relative.
 """
 
 from enum import Enum
@@ -25,7 +25,7 @@ from accountants.arrays import FloatArray, IntArray
 UNIT = 2.0**-53
 # Covers the weights, the sums and the truncation of the Gauss–Legendre rules (see `panel_rule`).
 RULE_ERROR = 64.0 * UNIT
-# Relative widening of tail masses that come from ndtr at a rounded argument.
+# Relative error of tail masses, which come from ndtr at a rounded argument.
 TAIL_ERROR = 1e-11
 
 _ORDERS = (2, 3, 5, 8)
@@ -45,10 +45,15 @@ class Points(NamedTuple):
 
 
 class Tails(NamedTuple):
-    """P(L < low) and P(L > high), neither side, within a relative `TAIL_ERROR`."""
+    """P(L < low) and P(L > high), within a relative `TAIL_ERROR`, and log Q(L > high).
+
+    Q(L > high) = E_P[e^{−L}; L > high] may be less than any float; its logarithm's error is at most
+    `TAIL_ERROR` + 8u·|log Q(L > high)|.
+    """
 
     below: float
     above: float
+    log_above_other: float
 
 
 class Seam(Enum):
@@ -61,7 +66,9 @@ class Seam(Enum):
 
 
 class LossLaw(Protocol):
-    """The law under P of L = log dP/dQ for one ordered pair."""
+    """The law under P of L = log dP/dQ for one ordered pair; equal laws hash alike."""
+
+    def __hash__(self) -> int: ...
 
     @property
     def seam(self) -> Seam:
@@ -72,6 +79,14 @@ class LossLaw(Protocol):
         """(offset, step): all atoms are at offset + step·ℤ. Step 0: one atom; None: none."""
 
     @property
+    def cost(self) -> float:
+        """The cost of a point, relative to that of most laws."""
+
+    @property
+    def highest(self) -> float:
+        """The largest finite loss, or the supremum of all, within 8u; inf if there is none."""
+
+    @property
     def infinite(self) -> float:
         """P(L = ∞), rounded up."""
 
@@ -79,7 +94,10 @@ class LossLaw(Protocol):
         """Losses l₀ < l₁ with P(L < l₀) ≤ `below` and P(L > l₁) ≤ `above`, about as tight."""
 
     def tails(self, low: float, high: float) -> Tails:
-        """The P-masses strictly below `low` and strictly above `high`, infinity left out."""
+        """The masses strictly below `low` and strictly above `high`, infinity left out.
+
+        Of the same sets as the points: what is within a rounding of an edge is counted once.
+        """
 
     def points(self, edges: FloatArray) -> Points:
         """The law on [edges[0], edges[-1]], as points in the cells between increasing `edges`.
@@ -89,6 +107,26 @@ class LossLaw(Protocol):
 
     def cuts(self, edges: FloatArray) -> FloatArray:
         """One point within each cell, such that pieces between cuts average about to the edges."""
+
+
+def middles(edges: FloatArray) -> FloatArray:
+    """The middles of the cells between edges."""
+    return 0.5 * (edges[:-1] + edges[1:])
+
+
+def joined(*parts: Points) -> Points:
+    """All points of `parts`."""
+    return Points(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def atoms_as_points(edges: FloatArray, losses: FloatArray, masses: FloatArray) -> Points:
+    """Atoms with 16 u of relative error in loss and mass, as points between `edges`."""
+    inside = (losses >= edges[0]) & (losses <= edges[-1]) & (masses > 0.0)
+    losses, masses = losses[inside], masses[inside]
+    cell = np.clip(np.searchsorted(edges, losses, side="right") - 1, 0, edges.size - 2)
+    return Points(
+        cell, losses, 16.0 * UNIT * np.abs(losses), masses, np.full(losses.size, 16.0 * UNIT)
+    )
 
 
 def panel_rule(
