@@ -8,7 +8,9 @@ the data: one value, one file.
 
 from dp_accounting import UnsupportedEventError
 
-from mechanisms.budget import Budget, BudgetedSchedule, BudgetExceededError
+from mechanisms.books import BudgetFileError, Charge
+from mechanisms.budget import Budget, BudgetExceededError
+from mechanisms.budgeted_schedule import BudgetedSchedule
 from mechanisms.central_noise import CentralNoise
 from mechanisms.certify import certify
 from mechanisms.dominance import dominates
@@ -36,7 +38,13 @@ from mechanisms.primitives.discrete_gaussian import (
     sample_discrete_gaussian,
     total_variation,
 )
-from mechanisms.primitives.noise import NoiseSource, NoNoise, ReleaseNoise, SimulationNoise
+from mechanisms.primitives.noise import (
+    NoiseSource,
+    NoNoise,
+    ReleaseNoise,
+    SimulationNoise,
+    SimulationNoiseWarning,
+)
 from mechanisms.primitives.partition import Partition
 from mechanisms.primitives.sampling import (
     AllRecords,
@@ -69,8 +77,10 @@ __all__ = [
     "AveragingRun",
     "Budget",
     "BudgetExceededError",
+    "BudgetFileError",
     "BudgetedSchedule",
     "CentralNoise",
+    "Charge",
     "Clipped",
     "Clipping",
     "Contribution",
@@ -107,6 +117,7 @@ __all__ = [
     "Setting",
     "Shuffled",
     "SimulationNoise",
+    "SimulationNoiseWarning",
     "Transcript",
     "UnsupportedEventError",
     "View",

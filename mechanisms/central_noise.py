@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from accountants.validate import count
 from mechanisms.part_noise import Memory, PartRule, PartwiseMechanism, check_common
 from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
+from pvi.validate import having
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class CentralNoise(PartwiseMechanism):
 
     def __post_init__(self) -> None:
         as_clipping(self.clip_norm)
+        having("noise", self.noise, "grid", "noisy_sum", "silent")
         check_common(
             noise_multiplier=self.noise_multiplier,
             damping=self.damping,
@@ -55,6 +58,7 @@ class CentralNoise(PartwiseMechanism):
 
     def rule(self, clients: int) -> PartRule:
         """The rule, the same for any number of clients."""
+        count("clients", clients)
         clip = as_clipping(self.clip_norm)
         return PartRule(
             kind="whole",

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from accountants import Certificate
-from mechanisms.projection import epsilon_bounds, project
+from accountants import Certificate, validate
+from mechanisms.projection import check_transcript, epsilon_bounds, project
 from mechanisms.release import Contribution, Release
 from mechanisms.scope import Scope
+from pvi.validate import checked
 
 _UNIT = {
     "record": "The unit is one record of one client.",
@@ -18,6 +19,7 @@ _VIEW = {
 }
 
 
+@checked(scope=Scope)
 def certify(transcript: Sequence[Release], scope: Scope, deltas: Sequence[float]) -> Certificate:
     """What the worst client's releases cost, at each δ, and what that rests on.
 
@@ -30,6 +32,8 @@ def certify(transcript: Sequence[Release], scope: Scope, deltas: Sequence[float]
     >>> round(certificate.bounds(1e-5).upper, 3)
     3.709
     """
+    transcript = tuple(check_transcript(transcript))
+    deltas = validate.sequence("deltas", deltas, validate.open_unit, least=1)
     points = [(delta, *epsilon_bounds(transcript, scope, delta)) for delta in deltas]
     assumptions = [
         _UNIT[scope.unit],

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import dp_accounting as dpa
 
+from accountants import validate
 from accountants.elementary import NotSupportedError, effective_noise_multiplier
+from pvi.validate import checked
 
 
 class _Step(NamedTuple):
@@ -29,6 +31,7 @@ class _Step(NamedTuple):
         )
 
 
+@checked(event=dpa.DpEvent, other=dpa.DpEvent)
 def dominates(event: dpa.DpEvent, other: dpa.DpEvent) -> bool:
     """Whether `event` is provably no less revealing than `other`; False where no proof is found.
 
@@ -39,15 +42,17 @@ def dominates(event: dpa.DpEvent, other: dpa.DpEvent) -> bool:
     >>> dominates(dpa.GaussianDpEvent(1.0), dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(3.0), 10))
     False
     """
-    if event == other or isinstance(event, dpa.NonPrivateDpEvent):
-        return True
-    if isinstance(other, dpa.NonPrivateDpEvent):
-        return False
     try:
+        if event == other or isinstance(event, dpa.NonPrivateDpEvent):
+            return True
+        if isinstance(other, dpa.NonPrivateDpEvent):
+            return False
         squares, steps = _flatten(event, 1)
         other_squares, other_steps = _flatten(other, 1)
     except NotSupportedError:
         return False
+    except RecursionError:
+        raise ValueError("`event` and `other` must not be nested so deep.") from None
     if squares < other_squares * (1.0 - 1e-15):
         return False
     # Each of the other's steps needs one of ours that covers it; the weakest that does is taken.
@@ -73,20 +78,29 @@ def _flatten(event: dpa.DpEvent, count: int) -> tuple[float, Counter[_Step]]:
     if isinstance(event, dpa.NoOpDpEvent):
         return 0.0, Counter()
     if isinstance(event, dpa.SelfComposedDpEvent):
-        return _flatten(event.event, count * event.count)
+        repeats = validate.count("count", event.count, minimum=0)
+        return _flatten(event.event, validate.count("count", count * repeats, minimum=0))
     if isinstance(event, dpa.ComposedDpEvent):
-        parts = [_flatten(inner, count) for inner in event.events]
+        parts = [
+            _flatten(validate.instance("events", inner, dpa.DpEvent), count)
+            for inner in event.events
+        ]
         merged: Counter[_Step] = Counter()
         for _, steps in parts:
             merged.update(steps)
         return math.fsum(squares for squares, _ in parts), merged
     if isinstance(event, dpa.PoissonSampledDpEvent):
         sigma = effective_noise_multiplier(event.event)
-        step = _Step(dpa.PoissonSampledDpEvent, event.sampling_probability, sigma)
+        sampling_rate = validate.rate("sampling_probability", event.sampling_probability)
+        step = _Step(dpa.PoissonSampledDpEvent, sampling_rate, sigma)
         return 0.0, Counter({step: count})
     if isinstance(event, dpa.SampledWithoutReplacementDpEvent):
         sigma = effective_noise_multiplier(event.event)
-        sampling_rate = event.sample_size / event.source_dataset_size
+        size = validate.count("source_dataset_size", event.source_dataset_size)
+        sampling_rate = validate.count("sample_size", event.sample_size, maximum=size) / size
         step = _Step(dpa.SampledWithoutReplacementDpEvent, sampling_rate, sigma)
         return 0.0, Counter({step: count})
-    return count / effective_noise_multiplier(event) ** 2, Counter()
+    sigma = effective_noise_multiplier(event)
+    if not 0.0 < sigma * sigma < math.inf:
+        raise NotSupportedError("the noise's variance is no float")
+    return count / (sigma * sigma), Counter()

@@ -28,6 +28,7 @@ from pvi import (
     StepContext,
     WholeShard,
 )
+from pvi.validate import MOST, checked, having
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,10 @@ class DPOptimisation(Mechanism):
 
     def __post_init__(self) -> None:
         validate.positive("noise_multiplier", self.noise_multiplier)
-        validate.count("steps", self.steps)
+        validate.count("steps", self.steps, maximum=MOST)
+        having("rule", self.rule, "step")
+        validate.flag("persistent", self.persistent)
+        having("noise", self.noise, "grid", "noisy_sum", "silent")
         validate.positive("objective_divisor", self.objective_divisor)
         validate.rate("damping", self.damping)
         if not isinstance(self.clip_norm, AdaptiveClip):
@@ -83,8 +87,11 @@ class DPOptimisation(Mechanism):
 
     def scheme(self, client: int) -> Sampling:
         """The client's sampling."""
+        most = len(self.sampling) - 1 if isinstance(self.sampling, tuple) else MOST
+        client = validate.count("client", client, minimum=0, maximum=most)
         return self.sampling[client] if isinstance(self.sampling, tuple) else self.sampling
 
+    @checked(layout=Layout)
     def contributions(self, layout: Layout) -> tuple[Contribution, ...]:
         """The facts behind a message of each client."""
         if isinstance(self.sampling, tuple) and len(self.sampling) != layout.clients:
@@ -94,6 +101,7 @@ class DPOptimisation(Mechanism):
             )
         return tuple(self._contribution(m, layout.dimension) for m in range(layout.clients))
 
+    @checked(layout=Layout)
     def server_noise(self, layout: Layout) -> ServerNoise:
         """None."""
         return ServerNoise()
@@ -121,6 +129,7 @@ class DPOptimisation(Mechanism):
             coordinates=2 * dimension + (1 if adaptive else 0),
         )
 
+    @checked(setting=Setting)
     def build(
         self,
         setting: Setting,
@@ -205,6 +214,17 @@ class _PrivateSum:
             self._tracker = QuantileTracker(mechanism.clip_norm)
         else:
             self._clip = as_clipping(mechanism.clip_norm)
+
+    @property
+    def memory(self) -> dict[str, FloatArray]:
+        """The norm, where it moves."""
+        return {} if self._tracker is None else {"norm": np.asarray(self._tracker.norm)}
+
+    @memory.setter
+    def memory(self, memory: dict[str, FloatArray]) -> None:
+        if self._tracker is not None:
+            norm = memory["norm"]
+            self._tracker.norm = float(norm) if norm.ndim == 0 else norm
 
     def __call__(self, gradients: FloatArray, context: StepContext) -> FloatArray:
         """Clips, sums, perturbs and scales."""

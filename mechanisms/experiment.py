@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from dp_accounting import UnsupportedEventError
@@ -15,6 +16,7 @@ from mechanisms.certify import certify
 from mechanisms.observation import Observation
 from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.prior import Prior
+from mechanisms.projection import check_transcript
 from mechanisms.protocol import Data, Layout, Mechanism, Run, Setting
 from mechanisms.release import Assignment, Release, Transcript
 from mechanisms.scope import Scope
@@ -27,6 +29,14 @@ from pvi import (
     Shard,
     Synchronous,
 )
+from pvi.validate import MOST, having
+
+# A posterior of so many coordinates fills a gigabyte for a handful of clients.
+_LARGEST_DIMENSION = 10**7
+
+
+def _scope(name: str, value: Any) -> Scope:
+    return validate.instance(name, value, Scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +53,21 @@ class ScopedCost:
     certificate: Certificate | None
     refusal: str = ""
 
+    def __post_init__(self) -> None:
+        validate.instance("scope", self.scope, Scope)
+        if self.certificate is not None:
+            validate.instance("certificate", self.certificate, Certificate)
+        validate.text("refusal", self.refusal)
+
 
 def cost_by_scope(
     transcript: Sequence[Release], scopes: Sequence[Scope], delta: float
 ) -> tuple[ScopedCost, ...]:
     """The cost of a transcript, planned or recorded, in each scope."""
+    transcript = tuple(check_transcript(transcript))
+    delta = validate.open_unit("delta", delta)
     found = []
-    for scope in scopes:
+    for scope in validate.sequence("scopes", scopes, _scope):
         try:
             found.append(ScopedCost(scope=scope, certificate=certify(transcript, scope, [delta])))
         except UnsupportedEventError as error:
@@ -102,10 +120,15 @@ class Experiment:
     name: str = ""
 
     def __post_init__(self) -> None:
-        validate.count("rounds", self.rounds)
+        having("mechanism", self.mechanism, "contributions", "plan", "build", "takes_solver")
+        validate.count("clients", self.clients, maximum=MOST)
+        validate.count("rounds", self.rounds, maximum=MOST)
         validate.open_unit("delta", self.delta)
-        if not self.scopes or not all(isinstance(scope, Scope) for scope in self.scopes):
-            raise ValueError(f"`scopes` must be one or more scopes, got {self.scopes!r}.")
+        validate.sequence("scopes", self.scopes, _scope, least=1)
+        validate.instance("prior", self.prior, Prior)
+        validate.text("name", self.name)
+        dimension = having("model", self.model, "dimension").dimension
+        validate.count("dimension", dimension, maximum=_LARGEST_DIMENSION)
         if self.mechanism.takes_solver:
             self.setting().require_solver()
         else:
@@ -205,10 +228,13 @@ class Experiment:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Experiment":
         """The experiment in a file, by its ending: `.toml` or `.json`."""
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"`path` must be a file's path, got {validate.shown(path)}.")
         file = Path(path)
         readers = {".toml": cls.from_toml, ".json": cls.from_json}
         if file.suffix not in readers:
-            raise ValueError(f"`path` must end in .toml or .json, got {file.name!r}.")
+            got = validate.shown(file.name)
+            raise ValueError(f"`path` must end in .toml or .json, got {got}.")
         return readers[file.suffix](file.read_text(encoding="utf-8"))
 
     def partitions(self, data: Data) -> tuple[Partition, ...]:
@@ -218,7 +244,7 @@ class Experiment:
           ValueError: The data do not have the layout that was planned for.
         """
         layout = self.layout
-        if len(data) != layout.clients:
+        if len(validate.sequence("data", data)) != layout.clients:
             raise ValueError(
                 f"`data` must be those of {layout.clients} clients, as planned, got {len(data)}."
             )

@@ -10,9 +10,10 @@ import tomllib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import tomli_w
 
-from accountants import codec
+from accountants import codec, validate
 from mechanisms.central_noise import CentralNoise
 from mechanisms.dp_optimisation import DPOptimisation
 from mechanisms.fedavg import FedAvgPerturbation
@@ -104,7 +105,9 @@ def from_json(cls: "type[Experiment]", text: str) -> "Experiment":
 def from_toml(cls: "type[Experiment]", text: str) -> "Experiment":
     """The experiment in a TOML text; `ValueError` for anything else."""
     try:
-        body = tomllib.loads(text)
+        body = codec.check_values("text", tomllib.loads(validate.text("text", text)))
+    except RecursionError:
+        raise codec.too_deep("text") from None
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"`text` must be TOML, got: {error}.") from error
     return _decode_instance("experiment", cls, codec.check_format(_FORMAT, body), 0)
@@ -128,6 +131,8 @@ def _is_default(field: "dataclasses.Field[Any]", value: Any) -> bool:
 
 
 def _encode(role: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Scope):
@@ -143,7 +148,7 @@ def _encode(role: str, value: Any) -> Any:
             return {"kind": word} | _encode_fields(value)
     raise ValueError(
         f"`{role}` must be a number, a text or one of {sorted(KINDS.get(role, ()))} to be written "
-        f"to a file, got {value!r}."
+        f"to a file, got {validate.shown(value)}."
     )
 
 
@@ -156,16 +161,17 @@ def _decode(role: str, value: Any, depth: int) -> Any:
         return tuple(_decode(role, item, depth) for item in value)
     if isinstance(value, bool | int | float | str):
         return value
-    raise ValueError(f"`{role}` must be a number, a text, a list or a table, got {value!r}.")
+    raise validate.refusal(role, "a number, a text, a list or a table", value)
 
 
 def _decode_kind(role: str, value: Any, depth: int) -> Any:
     if role not in KINDS:
-        raise ValueError(f"`{role}` must not be a table, got {value!r}.")
+        raise ValueError(f"`{role}` must not be a table, got {validate.shown(value)}.")
     body = dict(codec.expect(dict, role, value))
     word = body.pop("kind", "normal" if role == "prior" else None)
     if not isinstance(word, str) or word not in KINDS[role]:
-        raise ValueError(f"`kind` of `{role}` must be one of {sorted(KINDS[role])}, got {word!r}.")
+        got = validate.shown(word)
+        raise ValueError(f"`kind` of `{role}` must be one of {sorted(KINDS[role])}, got {got}.")
     return _decode_instance(f"{role} ({word})", KINDS[role][word], body, depth + 1)
 
 
@@ -184,7 +190,7 @@ def _decode_instance(what: str, kind: type[_T], body: Mapping[str, Any], depth: 
     values = {name: _decode(name, value, depth) for name, value in body.items()}
     for name, value in values.items():
         if fields[name].type is bool and not isinstance(value, bool):
-            raise ValueError(f"`{name}` must be true or false, got {value!r}.")
+            raise validate.refusal(name, "true or false", value)
     return kind(**values)
 
 

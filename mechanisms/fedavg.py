@@ -1,6 +1,7 @@
 """Federated averaging with projected and perturbed updates (TUM 6.3)."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -16,7 +17,8 @@ from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.private_run import Recorder
 from mechanisms.protocol import Data, Layout, Mechanism, Setting
 from mechanisms.release import Contribution, ServerNoise, Transcript
-from pvi import Callback, Context, FederatedAveraging, Rule, Synchronous
+from mechanisms.run_state import RunState
+from pvi import Callback, Context, FederatedAveraging, Rule, Synchronous, restore, save
 
 
 class AveragingRun:
@@ -55,6 +57,7 @@ class AveragingRun:
             after_round=self._close,
             shares=mechanism.weights,
         )
+        self.averaging.companion = RunState(self._recorder, contributions)
 
     @property
     def estimate(self) -> FloatArray:
@@ -84,6 +87,14 @@ class AveragingRun:
         except BaseException:
             self._recorder.abandon_group()
             raise
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the run's state, transcript included; see `PrivateRun.save`."""
+        save(path, self.averaging)
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Puts a saved state into this run; see `PrivateRun.restore`."""
+        restore(path, self.averaging)
 
     def _alter(self, change: FloatArray, context: Context) -> FloatArray:
         rows = 0.0 * change if context.client in self._muted else self._clip(change).rows

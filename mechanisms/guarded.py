@@ -12,6 +12,7 @@ from pvi import (
     LocalSolver,
     MeanFieldGaussian,
 )
+from pvi.validate import checked, having
 
 _FAILURES = (ImproperGaussianError, FloatingPointError, np.linalg.LinAlgError)
 
@@ -36,6 +37,10 @@ class GuardedSolver(LocalSolver):
     solver: LocalSolver
     failures: int = field(default=0, init=False, compare=False)
 
+    def __post_init__(self) -> None:
+        having("solver", self.solver, "solve")
+
+    @checked(problem=LocalProblem)
     def solve(self, problem: LocalProblem) -> LocalResult:
         """The inner solver's answer, or the problem's start."""
         try:

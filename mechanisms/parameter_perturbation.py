@@ -3,10 +3,11 @@
 import math
 from dataclasses import dataclass, field
 
-from accountants.validate import count
+from accountants.validate import count, flag
 from mechanisms.part_noise import Kind, Memory, PartRule, PartwiseMechanism, check_common
 from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
+from pvi.validate import having
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,8 @@ class PartMechanism(PartwiseMechanism):
 
     def __post_init__(self) -> None:
         as_clipping(self.clip_norm)
+        flag("trusted_aggregator", self.trusted_aggregator)
+        having("noise", self.noise, "grid", "noisy_sum", "silent")
         check_common(
             noise_multiplier=self.noise_multiplier,
             damping=self.damping,
@@ -54,7 +57,8 @@ class PartMechanism(PartwiseMechanism):
         """The rule for M = `clients` clients."""
         clip = as_clipping(self.clip_norm)
         std = self.noise_multiplier * clip.norm
-        shares = count("clients", clients) if self.trusted_aggregator else 1
+        clients = count("clients", clients)
+        shares = clients if self.trusted_aggregator else 1
         return PartRule(
             kind=self.kind,
             clip=clip,

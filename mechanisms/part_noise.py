@@ -216,6 +216,15 @@ class _PartHook:
         self._parts: list[FloatArray] = []
         self._noisy: list[FloatArray] = []
 
+    @property
+    def memory(self) -> dict[str, FloatArray]:
+        """What the server's noise will be added to."""
+        return {"clean": self.clean}
+
+    @memory.setter
+    def memory(self, memory: dict[str, FloatArray]) -> None:
+        self.clean = memory["clean"]
+
     def alter_part(
         self, change: MeanFieldGaussian, part: int, context: Context
     ) -> MeanFieldGaussian:

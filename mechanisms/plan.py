@@ -7,6 +7,10 @@ import numpy as np
 from accountants import validate
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
 from pvi import Asynchronous, Schedule, Sequential, Synchronous
+from pvi.validate import having
+
+# A transcript holds every message; these are some gigabytes already.
+_MOST_MESSAGES = 10**7
 
 
 def plan_rounds(
@@ -17,10 +21,18 @@ def plan_rounds(
 ) -> Transcript:
     """Rounds of a schedule, each client's messages as many as there can be."""
     releases: list[Release] = []
+    having("schedule", schedule, "groups", "stale")
     # A schedule made for other clients refuses these; who reports in this round does not matter.
     schedule.groups(len(contributions), 1, np.random.default_rng(0))
     groups = _most_groups(schedule, len(contributions))
-    for number in range(validate.count("rounds", rounds)):
+    rounds = validate.count("rounds", rounds)
+    messages = rounds * sum(len(group) + 1 for group in groups)
+    if messages > _MOST_MESSAGES:
+        raise ValueError(
+            f"`rounds` must make at most {_MOST_MESSAGES} messages, got {rounds}, which makes "
+            f"{messages}."
+        )
+    for number in range(rounds):
         for position, group in enumerate(groups):
             where = {"round": number + 1, "group": number * len(groups) + position}
             releases.extend(

@@ -1,13 +1,17 @@
 """A federation whose releases are recorded, each with its cost, as they leave."""
 
+import os
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from accountants.arrays import FloatArray
-from mechanisms.budget import Budget, BudgetedSchedule
+from mechanisms.budget import Budget
+from mechanisms.budgeted_schedule import BudgetedSchedule
+from mechanisms.primitives.noise import warn_of_simulation
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
+from mechanisms.run_state import Hook, RunState
 from pvi import (
     Callback,
     Client,
@@ -17,19 +21,12 @@ from pvi import (
     RoundEvent,
     Schedule,
     ServerContext,
+    restore,
+    save,
 )
 
 SumRule: TypeAlias = Callable[[MeanFieldGaussian, ServerContext], MeanFieldGaussian]
 AfterRound: TypeAlias = Callable[["PrivateRun", int], None]
-
-
-class Screening(Protocol):
-    """What counts the contributions that it set to zero."""
-
-    @property
-    def screened(self) -> int:
-        """The count so far."""
-        ...
 
 
 class Recorder:
@@ -82,7 +79,7 @@ class PrivateRun:
       precision_floor: Keeps the posterior proper: every precision is raised to this public number
         if noise has taken it below. Post-processing.
       budget: Clients whose next update would exceed it are left out.
-      contributions: Each client's facts, for the budget.
+      contributions: Each client's facts, for the budget and for what a resumed run must know.
       hooks: What clips, for each client.
 
     Errors of local solvers stop the run where they happen, which is an answer about the data that
@@ -106,7 +103,7 @@ class PrivateRun:
         precision_floor: float | None = None,
         budget: Budget | None = None,
         contributions: Sequence[Contribution] = (),
-        hooks: Sequence[Screening] = (),
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self.recorder = recorder
         self._server_noise = server_noise or ServerNoise()
@@ -114,9 +111,21 @@ class PrivateRun:
         self._after_round = after_round
         self._precision_floor = precision_floor
         self._hooks = tuple(hooks)
+        paying = None
         if budget is not None:
-            schedule = BudgetedSchedule(schedule, budget, contributions, self._server_noise)
-        self.federation = Federation(prior, clients, schedule, rng=rng, alter=self._alter)
+            paying = BudgetedSchedule(schedule, budget, contributions, self._server_noise)
+            if budget.path is not None:
+                warn_of_simulation([*contributions, self._server_noise])
+        self.federation = Federation(
+            prior, clients, schedule if paying is None else paying, rng=rng, alter=self._alter
+        )
+        self.federation.companion = RunState(
+            recorder,
+            contributions,
+            server_noise=self._server_noise,
+            hooks=self._hooks,
+            schedule=paying,
+        )
 
     @property
     def posterior(self) -> MeanFieldGaussian:
@@ -153,6 +162,24 @@ class PrivateRun:
         except BaseException:
             self.recorder.abandon_group()
             raise
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the run's state, transcript and spending included; see `pvi.save`.
+
+        The file holds what clients keep to themselves: it is as private as the data.
+        """
+        save(path, self.federation)
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Puts a saved state into this run, which must not have released anything yet.
+
+        Where a budget knows of releases after the save, they enter the transcript, without values.
+
+        Raises:
+          CheckpointError: The file is damaged or not of such a run, or something that was released
+            or paid would be forgotten. Nothing has changed then.
+        """
+        restore(path, self.federation)
 
     def _alter(self, total: MeanFieldGaussian, context: ServerContext) -> MeanFieldGaussian:
         released = total if self._sum_rule is None else self._sum_rule(total, context)

@@ -75,7 +75,7 @@ of the view.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import dp_accounting as dpa
@@ -88,11 +88,22 @@ from mechanisms.primitives.discrete_gaussian import delta_slack, total_variation
 from mechanisms.primitives.sampling import repeated
 from mechanisms.release import Contribution, Release, ServerNoise
 from mechanisms.scope import Scope
+from pvi.validate import checked
 
 # The part of δ that is set aside for the slack of discrete noise.
 SLACK_SHARE = 1e-3
 
 
+def check_transcript(transcript: Iterable[Release]) -> Iterator[Release]:
+    """The releases one by one, each a `Release`."""
+    if not isinstance(transcript, Iterable):
+        got = validate.shown(transcript)
+        raise TypeError(f"`transcript` must be releases, got {got}.")
+    for release in transcript:
+        yield validate.instance("transcript", release, Release)
+
+
+@checked(scope=Scope)
 def project(transcript: Iterable[Release], scope: Scope) -> dpa.DpEvent:
     """The event of what the scope's adversary learns about the scope's unit: the worst client's.
 
@@ -115,6 +126,7 @@ def project(transcript: Iterable[Release], scope: Scope) -> dpa.DpEvent:
     )
 
 
+@checked(scope=Scope)
 def project_clients(transcript: Iterable[Release], scope: Scope) -> Mapping[int, dpa.DpEvent]:
     """Each client's event: what the adversary learns about that client or one of its records."""
     groups = _groups(transcript)
@@ -127,6 +139,7 @@ def project_clients(transcript: Iterable[Release], scope: Scope) -> Mapping[int,
     return {client: _compose(ledger, scope) for client, ledger in sorted(ledgers.items())}
 
 
+@checked(scope=Scope)
 def epsilon_bounds(transcript: Sequence[Release], scope: Scope, delta: float) -> Bounds:
     """A certified interval for ε(δ) of the worst client, the slack of discrete noise included.
 
@@ -134,7 +147,7 @@ def epsilon_bounds(transcript: Sequence[Release], scope: Scope, delta: float) ->
       UnsupportedEventError: No proof is known, or the slack of discrete noise is not small
         against δ.
     """
-    delta = validate.open_unit("delta", delta)
+    delta, transcript = validate.open_unit("delta", delta), tuple(check_transcript(transcript))
     distances = noise_distances(transcript)
     asked: list[tuple[dpa.DpEvent, float]] = []
     worst = Bounds(0.0, 0.0)
@@ -167,6 +180,7 @@ def bounds_with_slack(accountant: IntervalAccountant, delta: float, distance: fl
     return Bounds(accountant.get_epsilon_bounds(delta + reserve).lower, upper)
 
 
+@checked(scope=Scope)
 def lower_end_is_attained(transcript: Iterable[Release], scope: Scope) -> bool:
     """Whether some data leak the lower end of the accountant's interval in this very view.
 
@@ -174,7 +188,8 @@ def lower_end_is_attained(transcript: Iterable[Release], scope: Scope) -> bool:
     which an optimiser's rule may have changed beyond return, and sums of messages that protect
     themselves.
     """
-    sources = [r.source for r in transcript if isinstance(r.source, Contribution)]
+    releases = check_transcript(transcript)
+    sources = [r.source for r in releases if isinstance(r.source, Contribution)]
     return all(
         own.clips == "part" and (own.summed or scope.view.kind == "messages") for own in sources
     )
@@ -206,7 +221,7 @@ _Group = tuple[list[Contribution], ServerNoise]
 
 def _groups(transcript: Iterable[Release]) -> list[_Group]:
     found: dict[int, tuple[list[Contribution], list[ServerNoise]]] = {}
-    for release in transcript:
+    for release in check_transcript(transcript):
         contributions, servers = found.setdefault(release.group, ([], []))
         if isinstance(release.source, Contribution):
             contributions.append(release.source)

@@ -1,8 +1,10 @@
 """What all mechanisms have in common: facts before a run, and a run."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeAlias
+from numbers import Real
+from typing import ClassVar, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from pvi import (
     Shard,
     Synchronous,
 )
+from pvi.validate import MOST, checked, having
 
 Data: TypeAlias = Sequence[Shard] | Sequence[Partition]
 """One `Shard` or `Partition` per client."""
@@ -47,23 +50,30 @@ class Layout:
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        validate.count("clients", self.clients)
-        validate.count("dimension", self.dimension)
+        validate.count("clients", self.clients, maximum=MOST)
+        validate.count("dimension", self.dimension, maximum=MOST)
         validate.one_of("assignment", self.assignment, ASSIGNMENTS)
-        for parts in (self.parts,) if isinstance(self.parts, int) else self.parts:
-            validate.count("parts", parts)
-        for name in ("parts", "sizes"):
-            value = getattr(self, name)
-            if isinstance(value, Sequence) and len(value) != self.clients:
-                raise ValueError(
-                    f"`{name}` must have one entry per client ({self.clients}), got {value!r}."
-                )
-        for size in self.sizes or ():
-            validate.count("sizes", size, minimum=0)
+        if isinstance(self.parts, Real):
+            validate.count("parts", self.parts, maximum=MOST)
+        else:
+            self._check_counts("parts", cast(Sequence[int], self.parts), 1)
+        if self.sizes is not None:
+            self._check_counts("sizes", self.sizes, 0)
+
+    def _check_counts(self, name: str, value: Sequence[int], minimum: int) -> None:
+        """One whole number per client."""
+        entries: tuple[int, ...] = validate.sequence(name, value)
+        for entry in entries:
+            validate.count(name, entry, minimum=minimum, maximum=MOST)
+        if len(entries) != self.clients:
+            raise ValueError(
+                f"`{name}` must have one entry per client ({self.clients}), got {value!r}."
+            )
 
     @classmethod
     def of(cls, data: Sequence[Partition], dimension: int) -> "Layout":
         """The layout of these data."""
+        validate.sequence("data", data, lambda name, one: validate.instance(name, one, Partition))
         cuts = {partition.assignment for partition in data}
         return cls(
             clients=len(data),
@@ -75,7 +85,8 @@ class Layout:
 
     def parts_of(self, client: int) -> int:
         """N of one client."""
-        return self.parts if isinstance(self.parts, int) else self.parts[client]
+        client = validate.count("client", client, minimum=0, maximum=self.clients - 1)
+        return self.parts[client] if isinstance(self.parts, Sequence) else int(self.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +104,13 @@ class Setting:
     prior: MeanFieldGaussian
     solver: LocalSolver | None = None
     schedule: Schedule = field(default_factory=Synchronous)
+
+    def __post_init__(self) -> None:
+        having("model", self.model, "dimension")
+        validate.instance("prior", self.prior, MeanFieldGaussian)
+        if self.solver is not None:
+            having("solver", self.solver, "solve")
+        having("schedule", self.schedule, "groups", "stale")
 
     def variational_model(self) -> Model:
         """The model, if it has gradients of expected log-likelihoods."""
@@ -122,7 +140,7 @@ class Setting:
         if self.solver is not None:
             raise ValueError(
                 "`solver` must be left out: this mechanism takes its own local steps, got "
-                f"{self.solver!r}."
+                f"{validate.shown(self.solver)}."
             )
 
 
@@ -141,6 +159,14 @@ class Run(Protocol):
 
     def run(self, rounds: int, *, callbacks: Sequence[Callback] = ()) -> object:
         """Makes `rounds` more rounds."""
+        ...
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the run's state, with all that was released and paid."""
+        ...
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Puts a saved state into a run that was built alike and has released nothing yet."""
         ...
 
 
@@ -185,6 +211,7 @@ class Mechanism(Protocol):
         """
         ...
 
+    @checked(layout=Layout)
     def plan(self, layout: Layout, *, rounds: int, schedule: Schedule | None = None) -> Transcript:
         """The transcript of a run that has not been made: its costs, without values.
 

@@ -71,8 +71,9 @@ class Contribution:
         for name in ("steps", "parts", "noise_shares", "coordinates"):
             validate.count(name, getattr(self, name))
         validate.positive("weight", self.weight)
-        for multiplier in self.extra_multipliers:
-            validate.positive("extra_multipliers", multiplier)
+        # Any iterable may come, and is read once: one that runs dry would lose its values.
+        extra = tuple(validate.positive("extra_multipliers", m) for m in self.extra_multipliers)
+        object.__setattr__(self, "extra_multipliers", extra)
         validate.one_of("assignment", self.assignment, ASSIGNMENTS)
         if self.clips == "part" and (self.steps != 1 or self.sampling != AllRecords()):
             raise ValueError("`steps` and `sampling` must be left alone where parts are clipped.")

@@ -71,9 +71,8 @@ class Scope:
         validate.relation("relation", self.relation)
         validate.one_of("unit", self.unit, UNITS)
         if not isinstance(self.view, View):
-            raise TypeError(
-                f"`view` must be MESSAGES, AGGREGATE or colluding(k), got {self.view!r}."
-            )
+            got = validate.shown(self.view)
+            raise TypeError(f"`view` must be MESSAGES, AGGREGATE or colluding(k), got {got}.")
 
     def __str__(self) -> str:
         return f"{self.unit}, {self.relation.name}, {self.view}"

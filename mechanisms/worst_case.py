@@ -28,6 +28,7 @@ from mechanisms.projection import project, project_clients
 from mechanisms.release import Contribution
 from mechanisms.scope import Scope
 from pvi import LinearRegression, LogisticRegression, Shard
+from pvi.validate import at_least, checked, instance, real, sequence
 
 _FAR = 1e9
 _SMALL_INPUT = 1e-3  # So small that a record says nothing about variances.
@@ -53,7 +54,15 @@ class WorstCase:
     direction: tuple[float, ...]
     description: str
 
+    def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            sequence(name, getattr(self, name), Partition, least=1)
+        at_least("client", self.client, 0)
+        sequence("direction", self.direction, real)
+        instance("description", self.description, str)
 
+
+@checked(experiment=Experiment, scope=Scope)
 def worst_case(experiment: Experiment, scope: Scope) -> WorstCase:
     """Data that attain the scope's certified cost where it is known how.
 

@@ -6,6 +6,7 @@ many repetitions of a run are one run. The neural network model lives in `pvi.mo
 torch; nothing imported here does.
 """
 
+from pvi.archive import Apply, CheckpointError, Companion, Packed
 from pvi.baselines import (
     AfterAverage,
     AlterWeights,
@@ -20,8 +21,9 @@ from pvi.baselines import (
 from pvi.checkpoint import restore, save
 from pvi.client import Alteration, AlterUpdate, Client
 from pvi.energy import elbo, elbo_gradient, local_energy
-from pvi.federation import Callback, Federation, History, Progress, Report, RoundEvent
+from pvi.federation import Federation
 from pvi.gaussian import ImproperGaussianError, MeanFieldGaussian
+from pvi.history import Callback, History, Progress, Report, RoundEvent
 from pvi.messages import (
     Acknowledgement,
     ProtocolError,
@@ -86,12 +88,15 @@ __all__ = [
     "AlterUpdate",
     "AlterWeights",
     "Alteration",
+    "Apply",
     "Asynchronous",
     "AveragedShards",
     "Batch",
     "Callback",
+    "CheckpointError",
     "Client",
     "ClientSampling",
+    "Companion",
     "Context",
     "DataSampling",
     "Draw",
@@ -111,6 +116,7 @@ __all__ = [
     "LogisticRegression",
     "MeanFieldGaussian",
     "Model",
+    "Packed",
     "PartState",
     "PointModel",
     "PoissonSampling",

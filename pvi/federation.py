@@ -1,110 +1,20 @@
-"""A run: server, clients and schedule, with history, progress and a convergence report."""
+"""A run: server, clients and schedule, with history and a convergence report."""
 
-import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TextIO, TypeAlias
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
+from pvi import federation_state
+from pvi.archive import Apply, Companion, Packed
 from pvi.client import Client
 from pvi.gaussian import MeanFieldGaussian
+from pvi.history import Callback, History, Report, RoundEvent
 from pvi.messages import Snapshot
-from pvi.schedule import Schedule
+from pvi.schedule import Explained, Schedule
 from pvi.server import AlterTotal, Server
-from pvi.validate import FloatArray, IntArray, at_least, generator
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RoundEvent:
-    """What a callback is told after a round.
-
-    Attributes:
-      round: The number of the round, from 1.
-      last_round: The round at which this call of `run` ends at the latest.
-      finished: Whether this was the last round of the call.
-      posterior: q after the round.
-      clients: Who updated, in order.
-      change: The largest |Δλ| / (1 + |λ|) over natural parameters and repetitions.
-      seconds: Since this call of `run` began.
-    """
-
-    round: int
-    last_round: int
-    finished: bool
-    posterior: MeanFieldGaussian
-    clients: tuple[int, ...]
-    change: float
-    seconds: float
-
-
-Callback: TypeAlias = Callable[[RoundEvent], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class History:
-    """A run as arrays, one entry per recorded round.
-
-    Attributes:
-      round: The rounds, shape (r,).
-      posterior: Natural mean and precision, shape (r, ..., 2d).
-      change: The largest relative change of natural parameters in the round, shape (r,).
-      updates: Updates applied up to then (one message each way per update), shape (r,).
-    """
-
-    round: IntArray
-    posterior: FloatArray
-    change: FloatArray
-    updates: IntArray
-
-    def gaussian(self, index: int) -> MeanFieldGaussian:
-        """Gives the posterior of entry `index`."""
-        return MeanFieldGaussian.from_vector(self.posterior[index])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Report:
-    """How a call of `run` ended.
-
-    Attributes:
-      posterior: q.
-      converged: Whether the tolerance was met; False if none was given.
-      rounds: Rounds made in this call.
-      change: The last round's relative change.
-      history: The whole history of the federation.
-    """
-
-    posterior: MeanFieldGaussian
-    converged: bool
-    rounds: int
-    change: float
-    history: History
-
-
-@dataclass(slots=True, kw_only=True)
-class Progress:
-    """A callback that writes one line, rewritten at most every `interval` seconds.
-
-    Attributes:
-      stream: Where to; standard error if not given.
-      interval: Seconds between lines.
-    """
-
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
-    interval: float = 0.5
-    _last: float = field(default=-np.inf, init=False, repr=False)
-
-    def __call__(self, event: RoundEvent) -> None:
-        """Writes the line."""
-        if event.finished or event.seconds - self._last >= self.interval:
-            self._last = event.seconds
-            end = "\n" if event.finished else "\r"
-            self.stream.write(
-                f"round {event.round}/{event.last_round}  change {event.change:.2e}  "
-                f"{event.seconds:.1f} s{end}"
-            )
-            self.stream.flush()
+from pvi.validate import FloatArray, at_least, generator
 
 
 class Federation:
@@ -118,6 +28,9 @@ class Federation:
       alter: The server's `alter` hook.
       on_improper: Whether updates that would make the posterior improper `raise` or are refused.
       record: Keep every round's posterior in the history.
+
+    Attributes:
+      companion: What is saved and restored with the federation; see `pvi.checkpoint`.
 
     Example:
       >>> from pvi import Client, ExactSolver, LinearRegression, Sequential, Shard, WholeShard
@@ -156,8 +69,9 @@ class Federation:
         self.rng = generator(rng)
         self.record = record
         self.updates = 0
-        self._entries: list[tuple[int, FloatArray, float, int]] = []
+        self._entries: list[tuple[int, FloatArray, float, int, str]] = []
         self.held: dict[int, Snapshot] = {}
+        self.companion: Companion | None = None
 
     @property
     def posterior(self) -> MeanFieldGaussian:
@@ -169,44 +83,68 @@ class Federation:
         """All recorded rounds so far, also after a run that ended with an error."""
         if not self._entries:
             none, count = np.zeros(0), np.zeros(0, dtype=np.int64)
-            return History(round=count, posterior=none, change=none, updates=count)
-        rounds, posteriors, changes, updates = zip(*self._entries, strict=True)
+            return History(round=count, posterior=none, change=none, updates=count, notes=())
+        rounds, posteriors, changes, updates, notes = zip(*self._entries, strict=True)
         return History(
             round=np.array(rounds, dtype=np.int64),
             posterior=np.stack(np.broadcast_arrays(*posteriors)),
             change=np.array(changes),
             updates=np.array(updates, dtype=np.int64),
+            notes=notes,
         )
 
     @history.setter
     def history(self, history: History) -> None:
         self._entries = [
-            (int(number), posterior, float(change), int(updates))
-            for number, posterior, change, updates in zip(
-                history.round, history.posterior, history.change, history.updates, strict=True
+            (int(number), posterior, float(change), int(updates), note)
+            for number, posterior, change, updates, note in zip(
+                history.round,
+                history.posterior,
+                history.change,
+                history.updates,
+                history.notes,
+                strict=True,
             )
         ]
+
+    @property
+    def kind(self) -> str:
+        """Its name in a checkpoint."""
+        return "federation"
+
+    def pack(self) -> Packed:
+        """Gives the state that `pvi.save` writes."""
+        return federation_state.pack(self)
+
+    def unpack(self, packed: Packed) -> Apply:
+        """Checks a saved state and gives what puts it in place; for `pvi.restore`."""
+        return federation_state.unpack(packed, self)
 
     def run(
         self, rounds: int, *, tolerance: float | None = None, callbacks: Sequence[Callback] = ()
     ) -> Report:
-        """Makes up to `rounds` more rounds; stops early once a round's change is ≤ `tolerance`."""
+        """Makes up to `rounds` more rounds; stops early once a round's change is ≤ `tolerance`.
+
+        A round in which no update was applied says nothing about convergence.
+        """
         at_least("rounds", rounds, 1)
         began = time.perf_counter()
         last_round = self.server.round + rounds
-        made, change, converged = 0, np.inf, False
+        made, change, converged, note = 0, np.inf, False, ""
+        explained = self.schedule if isinstance(self.schedule, Explained) else None
         while made < rounds and not converged:
-            before = self.posterior.vector
+            before, updates = self.posterior.vector, self.updates
             self.server.round += 1
             made += 1
             groups = self.schedule.groups(len(self.clients), self.server.round, self.rng)
+            note = explained.note if explained is not None else ""
             for group in groups:
                 self._update(group)
             after = self.posterior.vector
             change = float(np.max(np.abs(after - before) / (1.0 + np.abs(after))))
-            converged = tolerance is not None and change <= tolerance
+            converged = tolerance is not None and change <= tolerance and self.updates > updates
             if self.record:
-                self._entries.append((self.server.round, after, change, self.updates))
+                self._entries.append((self.server.round, after, change, self.updates, note))
             event = RoundEvent(
                 round=self.server.round,
                 last_round=last_round,
@@ -224,6 +162,7 @@ class Federation:
             rounds=made,
             change=change,
             history=self.history,
+            reason="converged" if converged else note or "rounds",
         )
 
     def _update(self, group: tuple[int, ...]) -> None:

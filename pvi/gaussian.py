@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from pvi.validate import FloatArray, finite_array, generator
+from pvi.validate import FloatArray, finite_array, generator, read_only
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 
@@ -45,6 +45,9 @@ class MeanFieldGaussian:
     `*`, `/` and `**` never fail. A factor may be improper (Λ ≤ 0 somewhere); what needs a
     distribution (mean, variance, KL, entropy, samples) refuses an improper one.
 
+    A value never changes: both arrays are read-only and shared with nobody who could write them,
+    so a posterior can be handed out. Writable arrays are copied on the way in.
+
     Attributes:
       natural_mean: η = Λμ, shape (..., d).
       precision: The diagonal of Λ, shape (..., d).
@@ -62,15 +65,17 @@ class MeanFieldGaussian:
     precision: FloatArray
 
     def __post_init__(self) -> None:
-        natural_mean = finite_array("natural_mean", self.natural_mean, min_ndim=1)
-        precision = finite_array("precision", self.precision, min_ndim=1)
+        natural_mean = finite_array("natural_mean", read_only(self.natural_mean), min_ndim=1)
+        precision = finite_array("precision", read_only(self.precision), min_ndim=1)
         if natural_mean.shape[-1] != precision.shape[-1]:
             raise ValueError(
                 "`natural_mean` and `precision` must agree in their last axes, got shapes "
                 f"{natural_mean.shape} and {precision.shape}."
             )
         if natural_mean.shape != precision.shape:
-            natural_mean, precision = np.broadcast_arrays(natural_mean, precision)
+            shape = np.broadcast_shapes(natural_mean.shape, precision.shape)
+            natural_mean = np.broadcast_to(natural_mean, shape)
+            precision = np.broadcast_to(precision, shape)
         object.__setattr__(self, "natural_mean", natural_mean)
         object.__setattr__(self, "precision", precision)
 
@@ -81,19 +86,20 @@ class MeanFieldGaussian:
         if not (variance > 0).all():
             raise ImproperGaussianError(f"`variance` must be above 0, got {variance.min()}.")
         precision = 1.0 / variance
-        return cls(natural_mean=precision * finite_array("mean", mean), precision=precision)
+        natural_mean = precision * finite_array("mean", mean)
+        return cls(natural_mean=_sealed(natural_mean), precision=_sealed(precision))
 
     @classmethod
     def unit(cls, dimension: int, batch_shape: tuple[int, ...] = ()) -> Self:
         """Gives the constant function 1: the factor of a client that has said nothing yet."""
-        zeros = np.zeros((*batch_shape, dimension))
+        zeros = _sealed(np.zeros((*batch_shape, dimension)))
         return cls(natural_mean=zeros, precision=zeros)
 
     @classmethod
     def from_vector(cls, vector: npt.ArrayLike) -> Self:
         """Gives the Gaussian whose `vector` this is."""
-        vector = finite_array("vector", vector, min_ndim=1)
-        if vector.shape[-1] % 2:
+        vector = read_only(vector)
+        if vector.ndim == 0 or vector.shape[-1] % 2:
             raise ValueError(f"`vector` must have an even last axis, got shape {vector.shape}.")
         half = vector.shape[-1] // 2
         return cls(natural_mean=vector[..., :half], precision=vector[..., half:])
@@ -160,19 +166,20 @@ class MeanFieldGaussian:
 
     def __mul__(self, other: Self) -> Self:
         return type(self)(
-            natural_mean=self.natural_mean + other.natural_mean,
-            precision=self.precision + other.precision,
+            natural_mean=_sealed(self.natural_mean + other.natural_mean),
+            precision=_sealed(self.precision + other.precision),
         )
 
     def __truediv__(self, other: Self) -> Self:
         return type(self)(
-            natural_mean=self.natural_mean - other.natural_mean,
-            precision=self.precision - other.precision,
+            natural_mean=_sealed(self.natural_mean - other.natural_mean),
+            precision=_sealed(self.precision - other.precision),
         )
 
     def __pow__(self, exponent: float) -> Self:
         return type(self)(
-            natural_mean=self.natural_mean * exponent, precision=self.precision * exponent
+            natural_mean=_sealed(self.natural_mean * exponent),
+            precision=_sealed(self.precision * exponent),
         )
 
     def damp(self, new: Self, damping: float) -> Self:
@@ -215,6 +222,12 @@ class MeanFieldGaussian:
         shape = (size,) if isinstance(size, int) else tuple(size)
         noise = generator(rng).standard_normal((*shape, *self.precision.shape))
         return np.asarray(self.mean + noise * np.sqrt(self.variance))
+
+
+def _sealed(fresh: FloatArray) -> FloatArray:
+    """The same array, read-only from now on; for arrays that nobody else has seen yet."""
+    fresh.setflags(write=False)
+    return fresh
 
 
 def _log1p_minus_fraction(u: FloatArray) -> FloatArray:

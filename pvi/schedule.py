@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from pvi.validate import at_least, finite_array
+from pvi.validate import at_least, flag, generator, positive, sequence
 
 Groups: TypeAlias = Sequence[tuple[int, ...]]
 
@@ -24,6 +24,16 @@ class Schedule(Protocol):
         ...
 
 
+@runtime_checkable
+class Explained(Protocol):
+    """A schedule that says why a round is not the one that was intended."""
+
+    @property
+    def note(self) -> str:
+        """About the groups that were given last; "" if there is nothing to say."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sequential:
     """One client after the other; a round visits each once.
@@ -36,6 +46,11 @@ class Sequential:
     order: tuple[int, ...] | None = None
     shuffle: bool = False
 
+    def __post_init__(self) -> None:
+        if self.order is not None:
+            sequence("order", self.order, lambda name, client: at_least(name, client, 0))
+        flag("shuffle", self.shuffle)
+
     @property
     def stale(self) -> bool:
         """Always False."""
@@ -43,6 +58,7 @@ class Sequential:
 
     def groups(self, clients: int, round: int, rng: np.random.Generator) -> Groups:  # noqa: A002
         """Gives M groups of one client."""
+        _check(clients, round, rng)
         order = tuple(range(clients)) if self.order is None else self.order
         if sorted(order) != list(range(clients)):
             raise ValueError(f"`order` must name each of {clients} clients once, got {order}.")
@@ -62,6 +78,7 @@ class Synchronous:
 
     def groups(self, clients: int, round: int, rng: np.random.Generator) -> Groups:  # noqa: A002
         """Gives one group of M clients."""
+        _check(clients, round, rng)
         return [tuple(range(clients))]
 
 
@@ -84,19 +101,27 @@ class Asynchronous:
     stale: bool = False
 
     def __post_init__(self) -> None:
-        rates = finite_array("rates", self.rates, min_ndim=1)
-        if not (rates > 0).all():
-            raise ValueError(f"`rates` must be above 0, got {self.rates}.")
+        rates = sequence("rates", self.rates, positive, least=1)
+        positive("rates", sum(rates))  # so that shares can be formed
         at_least("updates", self.updates, 1)
+        flag("stale", self.stale)
 
     @classmethod
     def inverse_size(cls, sizes: Sequence[int], *, updates: int = 1, stale: bool = False) -> Self:
         """Gives the schedule of equally fast clients: rates 1/N_m."""
-        return cls(rates=tuple(1.0 / size for size in sizes), updates=updates, stale=stale)
+        counts = sequence("sizes", sizes, lambda name, size: at_least(name, size, 1), least=1)
+        return cls(rates=tuple(1.0 / size for size in counts), updates=updates, stale=stale)
 
     def groups(self, clients: int, round: int, rng: np.random.Generator) -> Groups:  # noqa: A002
         """Draws `updates` groups of one client."""
+        _check(clients, round, rng)
         if len(self.rates) != clients:
             raise ValueError(f"`rates` must have {clients} entries, got {len(self.rates)}.")
         share = np.asarray(self.rates) / sum(self.rates)
         return [(int(client),) for client in rng.choice(clients, size=self.updates, p=share)]
+
+
+def _check(clients: int, round_number: int, rng: np.random.Generator) -> None:
+    at_least("clients", clients, 1)
+    at_least("round", round_number, 0)
+    generator(rng)

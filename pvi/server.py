@@ -39,6 +39,9 @@ class Server:
       posterior: q.
       offset: The product of what `alter` did: posterior = prior · Π applied changes · offset.
       round: Counted by the caller; goes into snapshots and error messages.
+      resolved: For each client, the number of its last update that was applied or voided.
+      applied: For each client, whether that update was applied.
+      last: For each client, that update itself; None if there is none, or it was withdrawn.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Server:
         self.on_improper = on_improper
         self.resolved = [0] * at_least("clients", clients, 1)
         self.applied = [False] * clients
+        self.last: list[Update | None] = [None] * clients
 
     def snapshot(self, client: int) -> Snapshot:
         """Gives the posterior and the fate of the client's last update."""
@@ -78,11 +82,19 @@ class Server:
 
         A repeated update is answered as before. An update older than the client's last one gets
         None: its client has resolved it long ago.
+
+        Raises:
+          ProtocolError: An update is of another shape than the posterior, comes before an earlier
+            one is resolved, or has a number that stood for other content. Nothing is applied.
         """
         new: dict[int, Update] = {}
         for update in updates:
             self._check_client(update.client)
+            self._check_shape(update.change, f"client {update.client}'s update")
             ahead = update.sequence - self.resolved[update.client]
+            before = new.get(update.client) if ahead == 1 else self.last[update.client]
+            if before is not None and before.sequence == update.sequence != 0:
+                _check_same(before, update)
             if ahead > 1:
                 raise ProtocolError(
                     f"client {update.client} sent update {update.sequence} while update "
@@ -94,6 +106,7 @@ class Server:
             applied = self._apply(new, rng)
             for client, update in new.items():
                 self.resolved[client], self.applied[client] = update.sequence, applied
+                self.last[client] = update
         return tuple(self._answer(update.client, update.sequence) for update in updates)
 
     def withdraw(self, withdrawal: Withdrawal) -> Acknowledgement | None:
@@ -108,6 +121,7 @@ class Server:
             )
         if ahead == 1:
             self.resolved[client], self.applied[client] = withdrawal.sequence, False
+            self.last[client] = None
         return self._answer(client, withdrawal.sequence)
 
     def _apply(self, updates: dict[int, Update], rng: np.random.Generator | None) -> bool:
@@ -118,6 +132,7 @@ class Server:
         if self.alter is not None:
             context = ServerContext(clients=tuple(updates), round=self.round, rng=generator(rng))
             altered = self.alter(total, context)
+            self._check_shape(altered, "what `alter` gave")
         posterior = self.posterior * altered
         if not posterior.is_proper:
             if self.on_improper == "refuse":
@@ -154,6 +169,35 @@ class Server:
     def _check_client(self, client: int) -> None:
         if not 0 <= client < len(self.resolved):
             raise ProtocolError(f"client {client} is unknown; there are {len(self.resolved)}")
+
+    def _check_shape(self, change: MeanFieldGaussian, whose: str) -> None:
+        """Refuses what would change the posterior's shape, or be repeated over its last axis."""
+        there = self.posterior
+        if change.precision.shape == there.precision.shape:
+            return
+        try:
+            shape = np.broadcast_shapes(change.batch_shape, there.batch_shape)
+        except ValueError:
+            shape = ()
+        if change.dimension != there.dimension or shape != there.batch_shape:
+            raise ProtocolError(
+                f"{whose} has the shape {(*change.batch_shape, change.dimension)}, the posterior "
+                f"has {(*there.batch_shape, there.dimension)}"
+            )
+
+
+def _check_same(before: Update, update: Update) -> None:
+    """Refuses an update that has an earlier one's number, but not its content."""
+    if update is before:
+        return
+    same = before.round == update.round and all(
+        np.array_equal(getattr(before.change, name), getattr(update.change, name))
+        for name in ("natural_mean", "precision")
+    )
+    if not same:
+        raise ProtocolError(
+            f"client {update.client} sent update {update.sequence} twice, with two contents"
+        )
 
 
 def reset_factors(server: Server, clients: Sequence[Client]) -> None:

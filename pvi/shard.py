@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from pvi.validate import FloatArray, finite_array
+from pvi.validate import FloatArray, IntArray, at_least, finite_array, reals, sequence, shown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,9 +31,10 @@ class Shard:
         targets = finite_array("targets", self.targets, min_ndim=1)
         if inputs.shape[-2] != targets.shape[-1]:
             raise ValueError(
-                f"`targets` must have one entry for each of {inputs.shape[-2]} rows, got "
-                f"{targets.shape[-1]}."
+                f"`targets` must have one entry for each of {inputs.shape[-2]} rows of `inputs`, "
+                f"got {targets.shape[-1]}."
             )
+        _common_shape("inputs", inputs.shape[:-2], targets.shape[:-1])
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "targets", targets)
 
@@ -73,12 +74,12 @@ class Shard:
 
     def take(self, indices: object) -> Self:
         """Gives the records at `indices`: (L,) for all repetitions alike, or (..., L)."""
-        rows = np.asarray(indices)
+        rows = _row_numbers(indices, self.size)
         if rows.ndim == 1:
             return type(self)(inputs=self.inputs[..., rows, :], targets=self.targets[..., rows])
         if not self.batch_shape:
             return type(self)(inputs=self.inputs[rows], targets=self.targets[rows])
-        shape = np.broadcast_shapes(self.batch_shape, rows.shape[:-1])
+        shape = _common_shape("indices", self.batch_shape, rows.shape[:-1])
         inputs = np.broadcast_to(self.inputs, (*shape, *self.inputs.shape[-2:]))
         targets = np.broadcast_to(self.targets, (*shape, self.size))
         rows = np.broadcast_to(rows, (*shape, rows.shape[-1]))
@@ -89,16 +90,16 @@ class Shard:
 
     def partition(self, parts: int) -> tuple[Self, ...]:
         """Cuts the records into `parts` disjoint shards of nearly equal size, in their order."""
-        if not 1 <= parts <= self.size:
-            raise ValueError(f"`parts` must be between 1 and {self.size}, got {parts!r}.")
+        at_least("parts", parts, 1, self.size)
         return tuple(self.take(rows) for rows in np.array_split(np.arange(self.size), parts))
 
     @classmethod
     def concatenate(cls, shards: "tuple[Shard, ...] | list[Shard]") -> Self:
         """Pools the records of several shards."""
-        if not shards:
-            raise ValueError("`shards` must hold at least one shard, got none.")
-        shape = np.broadcast_shapes(*(shard.batch_shape for shard in shards))
+        sequence("shards", shards, Shard, least=1)
+        if len({shard.inputs.shape[-1] for shard in shards}) != 1:
+            raise ValueError("`shards` must have the same number of columns, got several.")
+        shape = _common_shape("shards", *(shard.batch_shape for shard in shards))
         return cls(
             inputs=np.concatenate(
                 [np.broadcast_to(s.inputs, (*shape, *s.inputs.shape[-2:])) for s in shards], axis=-2
@@ -107,3 +108,23 @@ class Shard:
                 [np.broadcast_to(s.targets, (*shape, s.size)) for s in shards], axis=-1
             ),
         )
+
+
+def _common_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"`{name}` must have fitting batch axes, got {list(shapes)}.") from None
+
+
+def _row_numbers(indices: object, size: int) -> IntArray:
+    """Rows to take: whole numbers in [−size, size), or one truth value per row."""
+    if not (isinstance(indices, np.ndarray) and indices.dtype.kind in "iub"):
+        numbers = reals("indices", indices)
+        if not ((numbers == np.round(numbers)) & (np.abs(numbers) <= size)).all():
+            raise ValueError(f"`indices` must be rows of {size}, got {shown(indices)}.")
+        indices = numbers.astype(np.int64)
+    rows: IntArray = np.flatnonzero(indices) if indices.dtype.kind == "b" else indices
+    if rows.ndim == 0 or (rows.size and not -size <= rows.min() <= rows.max() < size):
+        raise ValueError(f"`indices` must be rows of {size}, got {shown(indices)}.")
+    return rows

@@ -16,8 +16,9 @@ import numpy as np
 
 from accountants import validate
 from accountants.arrays import FloatArray
-from mechanisms.primitives.clipping import clip_rows
+from mechanisms.primitives.clipping import check_rows, clip_rows
 from mechanisms.primitives.noise import NoiseSource
+from pvi.validate import having
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,7 @@ class QuantileTracker:
     """
 
     def __init__(self, settings: AdaptiveClip) -> None:
-        self.settings = settings
+        self.settings = validate.instance("settings", settings, AdaptiveClip)
         self.norm: float | FloatArray = settings.initial_norm
 
     def clip(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, int]:
@@ -77,6 +78,7 @@ class QuantileTracker:
 
         A row of zeros (left out of the batch, or not finite) has the bit 0, not ±½.
         """
+        rows = check_rows(rows)
         norm = np.asarray(self.norm)[..., None] if np.ndim(self.norm) else self.norm
         clipped, screened = clip_rows(rows, norm)
         lengths = np.sqrt(np.einsum("...i,...i->...", clipped, clipped))
@@ -88,6 +90,9 @@ class QuantileTracker:
     def update(self, bits: FloatArray, noise: NoiseSource, rng: np.random.Generator) -> None:
         """Moves C by the noisy share of gradients below it."""
         settings = self.settings
+        bits = check_rows(validate.reals("bits", bits), "bits")
+        having("noise", noise, "noisy_sum")
+        validate.generator("rng", rng)
         noisy = noise.noisy_sum(bits, settings.count_std, rng)[..., 0]
         share = 0.5 + noisy / settings.batch_size
         factor = np.exp(-settings.learning_rate * (share - settings.target_quantile))

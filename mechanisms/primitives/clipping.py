@@ -57,12 +57,19 @@ def clip_rows(rows: FloatArray, clip_norm: float | FloatArray) -> Clipped:
            [0.3, 0.4],
            [0. , 0. ]])
     """
-    rows = np.asarray(rows, dtype=np.float64)
-    limit = np.asarray(clip_norm, dtype=np.float64) * _INSIDE
+    rows = check_rows(rows)
+    if isinstance(clip_norm, bool):
+        raise TypeError(f"`clip_norm` must be a number, got {clip_norm}.")
+    limit = validate.reals("clip_norm", clip_norm) * _INSIDE
     if not ((limit >= 0.9 * _SMALLEST) & (limit <= _LARGEST)).all():
+        raise validate.refusal("clip_norm", f"in [{_SMALLEST:g}, {_LARGEST:g}]", clip_norm)
+    try:
+        np.broadcast_shapes(limit.shape, rows.shape[:-1])
+    except ValueError:
         raise ValueError(
-            f"`clip_norm` must be in [{_SMALLEST:g}, {_LARGEST:g}], got {clip_norm!r}."
-        )
+            f"`clip_norm` must fit the leading axes of `rows`, got shapes {limit.shape} and "
+            f"{rows.shape}."
+        ) from None
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         squares = np.einsum("...i,...i->...", rows, rows)
     if not np.isfinite(squares).all():
@@ -73,6 +80,14 @@ def clip_rows(rows: FloatArray, clip_norm: float | FloatArray) -> Clipped:
         return Clipped(rows, 0)
     scale = np.where(outside, limit / np.where(outside, norms, 1.0), 1.0)
     return Clipped(rows * scale[..., None], 0)
+
+
+def check_rows(rows: FloatArray, name: str = "rows") -> FloatArray:
+    """Numbers with at least one axis; NaN and infinities may be among them."""
+    array = validate.reals(name, rows)
+    if array.ndim == 0:
+        raise validate.refusal(name, "an array of shape (..., p)", rows)
+    return array
 
 
 def _clip_wild_rows(rows: FloatArray, limit: FloatArray) -> Clipped:
@@ -93,7 +108,7 @@ def _clip_wild_rows(rows: FloatArray, limit: FloatArray) -> Clipped:
 def _clip_norm(name: str, value: Any) -> float:
     number = validate.positive(name, value)
     if not _SMALLEST <= number <= _LARGEST:
-        raise ValueError(f"`{name}` must be in [{_SMALLEST:g}, {_LARGEST:g}], got {value!r}.")
+        raise validate.refusal(name, f"in [{_SMALLEST:g}, {_LARGEST:g}]", value)
     return number
 
 
@@ -138,15 +153,13 @@ class LayerClip:
     clip_norms: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not self.sizes or len(self.sizes) != len(self.clip_norms):
+        sizes = validate.sequence("sizes", self.sizes, validate.count)
+        norms = validate.sequence("clip_norms", self.clip_norms, _clip_norm)
+        if not sizes or len(sizes) != len(norms):
             raise ValueError(
                 "`sizes` and `clip_norms` must be non-empty and of equal length, got "
-                f"{len(self.sizes)} and {len(self.clip_norms)}."
+                f"{len(sizes)} and {len(norms)}."
             )
-        for size in self.sizes:
-            validate.count("sizes", size)
-        for norm in self.clip_norms:
-            _clip_norm("clip_norms", norm)
 
     @property
     def norm(self) -> float:
@@ -155,6 +168,7 @@ class LayerClip:
 
     def __call__(self, rows: FloatArray) -> Clipped:
         """Gives the rows with each layer clipped."""
+        rows = check_rows(rows)
         if rows.shape[-1] != sum(self.sizes):
             raise ValueError(
                 f"`sizes` must add up to the rows' {rows.shape[-1]} coordinates, got {self.sizes}."
@@ -172,7 +186,8 @@ def as_clipping(clip_norm: "float | Clipping") -> Clipping:
     if not isinstance(clip_norm, Real):
         if callable(clip_norm) and hasattr(clip_norm, "norm"):
             return clip_norm
-        raise TypeError(f"`clip_norm` must be a number or a Clipping, got {clip_norm!r}.")
+        got = validate.shown(clip_norm)
+        raise TypeError(f"`clip_norm` must be a number or a Clipping, got {got}.")
     return FlatClip(_clip_norm("clip_norm", clip_norm))
 
 
@@ -197,8 +212,8 @@ def screen_records(inputs: npt.ArrayLike, targets: npt.ArrayLike) -> Screened:
     >>> screen_records([[1.0], [float("nan")]], [1.0, -1.0]).positions
     (1,)
     """
-    rows = np.array(inputs, dtype=np.float64)
-    values = np.array(targets, dtype=np.float64)
+    rows = np.array(validate.reals("inputs", inputs))
+    values = np.array(validate.reals("targets", targets))
     if rows.ndim != 2 or values.shape != rows.shape[:1]:
         raise ValueError(
             f"`inputs` and `targets` must have shapes (n, k) and (n,), got {rows.shape} and "

@@ -33,6 +33,8 @@ from accountants import validate
 RandBelow: TypeAlias = Callable[[int], int]
 """Gives a uniform integer in [0, n)."""
 
+# Of logarithms up to 1500 and their exponential.
+_ROUNDING = 1e-12
 # φ(1)/2, rounded up.
 _TOTAL_VARIATION = 0.121
 
@@ -105,18 +107,24 @@ def total_variation(std_in_steps: float, draws: int) -> float:
     if validate.real("std_in_steps", std_in_steps) < 1.0:
         raise ValueError(f"`std_in_steps` must be at least 1, got {std_in_steps!r}.")
     draws = validate.count("draws", draws, minimum=0)
-    return min(1.0, _TOTAL_VARIATION * draws / std_in_steps**2)
+    return min(1.0, _TOTAL_VARIATION * draws / std_in_steps / std_in_steps)
 
 
 def delta_slack(epsilon: float, distance: float) -> float:
     """What to add to δ(ε) when both laws are within total variation `distance` of those accounted.
 
-    >>> delta_slack(0.0, 1e-9)
-    2e-09
+    Rounded up, and at most 1.
+
+    >>> 2e-9 <= delta_slack(0.0, 1e-9) <= 2.00000000001e-9
+    True
     """
     epsilon = validate.non_negative("epsilon", epsilon)
     distance = validate.closed_unit("distance", distance)
-    return min(1.0, (1.0 + math.exp(min(epsilon, 700.0))) * distance)
+    if distance == 0.0:
+        return 0.0
+    # In logarithms: e^ε alone may be beyond all doubles where the product is not.
+    logarithm = np.logaddexp(0.0, epsilon) + math.log(distance)
+    return min(1.0, math.exp(min(0.0, logarithm)) * (1.0 + _ROUNDING) + 5e-324)
 
 
 def sample_array(

@@ -1,6 +1,9 @@
 """Where noise comes from: a simulation's generator, or a source fit for a real release."""
 
+import functools
 import math
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -39,6 +42,44 @@ class NoiseSource(Protocol):
 
 def _sum(rows: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("...ij->...j", rows))
+
+
+class SimulationNoiseWarning(UserWarning):
+    """Noise that is fit for simulation only, where something real seems to depend on it."""
+
+
+class Noised(Protocol):
+    """What says how it is noised: a client's facts, or the server's."""
+
+    @property
+    def noise_std(self) -> float:
+        """Of the noise; 0 for none."""
+        ...
+
+    @property
+    def grid(self) -> float | None:
+        """The spacing of discrete noise; None for the real line."""
+        ...
+
+
+def warn_of_simulation(sources: Iterable[Noised]) -> None:
+    """Warns, once per process, where a run that is not a simulation draws continuous noise.
+
+    A run is taken for real if it spends from a budget's file: a simulation has nothing that must
+    outlive its process. Continuous noise exists in simulations only.
+    """
+    if any(source.noise_std > 0.0 and source.grid is None for source in sources):
+        _say_once()
+
+
+@functools.cache
+def _say_once() -> None:
+    warnings.warn(
+        "this run spends from a budget's file, but its noise is a simulation's (floating point, "
+        "from numpy's generator): use noise=ReleaseNoise() for a real release",
+        SimulationNoiseWarning,
+        stacklevel=5,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from accountants import validate
-from mechanisms.release import Assignment
+from mechanisms.release import ASSIGNMENTS, Assignment
 from pvi import Shard
+
+MOST_PARTS = 10**6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,6 +35,13 @@ class Partition:
     assignment: Assignment
     muted: bool = False
 
+    def __post_init__(self) -> None:
+        validate.sequence(
+            "shards", self.shards, lambda name, one: validate.instance(name, one, Shard), least=1
+        )
+        validate.one_of("assignment", self.assignment, ASSIGNMENTS)
+        validate.flag("muted", self.muted)
+
     @property
     def size(self) -> int:
         """The number of records."""
@@ -55,8 +64,7 @@ class Partition:
         >>> [part.size for part in Partition.by_position(data, 2).shards]
         [2, 1]
         """
-        if validate.count("parts", parts) > _shard(shard).size:
-            raise ValueError(f"`parts` must be at most {shard.size}, got {parts!r}.")
+        parts = validate.count("parts", parts, maximum=max(1, _shard(shard).size))
         return cls(shards=shard.partition(parts), assignment="position")
 
     @classmethod
@@ -69,8 +77,10 @@ class Partition:
             the record (never of its values, nor of other records).
           parts: N, a public constant; a part may be empty.
         """
-        array = np.asarray(labels)
-        count = validate.count("parts", parts)
+        array = np.asarray(labels) if isinstance(labels, np.ndarray | list | tuple) else None
+        count = validate.count("parts", parts, maximum=MOST_PARTS)
+        if array is None or isinstance(labels, np.ma.MaskedArray):
+            raise TypeError(f"`labels` must be integers, got {validate.shown(labels)}.")
         if array.shape != (_shard(shard).size,) or not np.issubdtype(array.dtype, np.integer):
             raise ValueError(
                 f"`labels` must be {shard.size} integers, one per record, got shape {array.shape} "
@@ -85,17 +95,14 @@ class Partition:
 
 
 def _shard(shard: Shard) -> Shard:
-    if not isinstance(shard, Shard):
-        raise TypeError(f"`shard` must be a pvi.Shard, got {type(shard).__name__}.")
-    return shard
+    return validate.instance("shard", shard, Shard)
 
 
 def as_partitions(data: Sequence[Shard] | Sequence[Partition]) -> tuple[Partition, ...]:
     """Partitions as they are; shards as one part each."""
-    if not data:
-        raise ValueError("`data` must hold the data of at least one client, got none.")
     partitions = []
-    for item in data:
+    item: Any
+    for item in validate.sequence("data", data, least=1):
         if isinstance(item, Partition):
             partitions.append(item)
         elif isinstance(item, Shard):

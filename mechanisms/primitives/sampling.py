@@ -11,6 +11,7 @@ from accountants import validate
 from accountants.sampling import SamplingKind
 from mechanisms.errors import refuse
 from pvi import FixedSizeSampling, FullBatch, PoissonSampling, Sampler, ShuffledSampling
+from pvi.validate import having
 
 
 class Sampling(Protocol):
@@ -36,6 +37,8 @@ class Sampling(Protocol):
 
 def repeated(event: dpa.DpEvent, times: int) -> dpa.DpEvent:
     """`times` releases of `event`."""
+    validate.instance("step", event, dpa.DpEvent)
+    times = validate.count("steps", times)
     return event if times == 1 else dpa.SelfComposedDpEvent(event, times)
 
 
@@ -58,6 +61,7 @@ class AllRecords:
 
     def event(self, step: dpa.DpEvent, steps: int, relation: NeighboringRelation) -> dpa.DpEvent:
         """The step itself, repeated."""
+        validate.relation("relation", relation)
         return repeated(step, steps)
 
 
@@ -89,6 +93,7 @@ class Poisson:
 
     def event(self, step: dpa.DpEvent, steps: int, relation: NeighboringRelation) -> dpa.DpEvent:
         """`PoissonSampledDpEvent`; without sampling where q = 1."""
+        validate.relation("relation", relation)
         if self.sampling_rate == 1.0:
             return repeated(step, steps)
         return repeated(dpa.PoissonSampledDpEvent(self.sampling_rate, step), steps)
@@ -124,6 +129,7 @@ class FixedSize:
 
     def event(self, step: dpa.DpEvent, steps: int, relation: NeighboringRelation) -> dpa.DpEvent:
         """`SampledWithoutReplacementDpEvent`, under REPLACE_ONE only."""
+        validate.relation("relation", relation)
         if self.batch_size == self.size and relation is not NeighboringRelation.ADD_OR_REMOVE_ONE:
             return repeated(step, steps)
         if relation is not NeighboringRelation.REPLACE_ONE:
@@ -178,6 +184,8 @@ class Shuffled:
 
     def event(self, step: dpa.DpEvent, steps: int, relation: NeighboringRelation) -> dpa.DpEvent:
         """One unsampled step per epoch begun; refused for ADD_OR_REMOVE_ONE."""
+        validate.relation("relation", relation)
+        steps = validate.count("steps", steps)
         if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
             raise refuse(
                 "one record more or less moves the boundaries of all shuffled batches; account for "
@@ -203,9 +211,11 @@ def require_match(sampler: Sampler, event: dpa.DpEvent) -> None:
     >>> require_match(PoissonSampling(sampling_rate=0.1),
     ...               dpa.PoissonSampledDpEvent(0.1, dpa.GaussianDpEvent(1.0)))
     """
-    if isinstance(event, dpa.SelfComposedDpEvent):
-        require_match(sampler, event.event)
-    elif isinstance(event, dpa.PoissonSampledDpEvent):
+    having("sampler", sampler, "draw")
+    validate.instance("event", event, dpa.DpEvent)
+    while isinstance(event, dpa.SelfComposedDpEvent):
+        event = event.event
+    if isinstance(event, dpa.PoissonSampledDpEvent):
         done = sampler.sampling_rate if isinstance(sampler, PoissonSampling) else None
         if done is None or done > event.sampling_probability:
             raise refuse(

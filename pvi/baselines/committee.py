@@ -6,12 +6,13 @@ from typing import Literal
 import numpy as np
 
 from pvi.gaussian import MeanFieldGaussian
-from pvi.models.protocol import Model
+from pvi.models.protocol import Model, check_model
 from pvi.shard import Shard
 from pvi.solvers.problem import Context, LocalProblem, LocalSolver
-from pvi.validate import generator
+from pvi.validate import checked, generator, having, one_of, sequence
 
 
+@checked(prior=MeanFieldGaussian)
 def committee(
     model: Model,
     prior: MeanFieldGaussian,
@@ -35,10 +36,10 @@ def committee(
       >>> committee(model, prior, shards, ExactSolver(), variant="same", rng=rng).mean
       array([1.5])
     """
-    if variant not in ("same", "split"):
-        raise ValueError(f"`variant` must be 'same' or 'split', got {variant!r}.")
-    if not shards:
-        raise ValueError("`shards` must hold at least one shard, got none.")
+    one_of("variant", variant, ("same", "split"))
+    check_model("model", model)
+    sequence("shards", shards, Shard, least=1)
+    having("solver", solver, "solve")
     members = len(shards)
     local_prior = prior if variant == "same" else prior ** (1.0 / members)
     product = prior ** (1 - members) if variant == "same" else prior**0

@@ -5,11 +5,25 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pvi.archive import Apply, CheckpointError, Companion, Packed
+from pvi.generator_state import checked_state
 from pvi.models.protocol import PointModel
 from pvi.shard import Shard
 from pvi.solvers.problem import Context
 from pvi.solvers.rules import Rule, State
-from pvi.validate import FloatArray, at_least, finite_array, generator
+from pvi.validate import (
+    FloatArray,
+    at_least,
+    finite_array,
+    flag,
+    function,
+    generator,
+    having,
+    read_only,
+    real,
+    sequence,
+    shown,
+)
 
 AlterWeights: TypeAlias = Callable[[FloatArray, Context], FloatArray]
 """Alters a client's change of weights (..., d) before it is sent."""
@@ -39,8 +53,9 @@ class FederatedAveraging:
       shares: The clients' shares in the average, positive; n_k/n if not given.
 
     Attributes:
-      weights: The current weights, (..., d).
+      weights: The current weights, (..., d), read-only.
       round: The number of rounds made.
+      companion: What is saved and restored with the training; see `pvi.checkpoint`.
 
     Example:
       >>> from pvi import SGD, LinearRegression
@@ -70,29 +85,33 @@ class FederatedAveraging:
         after_round: AfterAverage | None = None,
         shares: Sequence[float] | None = None,
     ) -> None:
-        if not shards:
-            raise ValueError("`shards` must hold at least one shard, got none.")
-        if not 0.0 <= regularisation < np.inf:
-            raise ValueError(
-                f"`regularisation` must be finite and at least 0, got {regularisation!r}."
-            )
+        having("model", model, "dimension", "log_likelihood", "scores")
+        sequence("shards", shards, Shard, least=1)
+        having("rule", rule, "step")
+        real("regularisation", regularisation, lower=0.0)
         sizes = np.array([shard.size for shard in shards], dtype=np.float64)
         self._shares = sizes / sizes.sum() if shares is None else finite_array("shares", shares)
         if self._shares.shape != sizes.shape or not (self._shares > 0).all():
-            raise ValueError(f"`shares` must be {len(shards)} numbers above 0, got {shares!r}.")
+            raise ValueError(
+                f"`shares` must be {len(shards)} numbers above 0, got {shown(shares)}."
+            )
         self._model = model
         self._shards = tuple(shards)
         self._rule = rule
         self._local_steps = at_least("local_steps", local_steps, 1)
         self._rng = generator(rng)
         self._penalty = regularisation / sizes.sum()
-        self._persistent = persistent
-        self._alter = alter
-        self._after_round = after_round
+        self._persistent = flag("persistent", persistent)
+        self._alter = None if alter is None else function("alter", alter)
+        self._after_round = None if after_round is None else function("after_round", after_round)
         self._states: list[State] = [{} for _ in shards]
         self._history: list[FloatArray] = []
-        self.weights = np.zeros(model.dimension) if start is None else finite_array("start", start)
+        first = np.zeros(model.dimension) if start is None else finite_array("start", start)
+        if first.ndim == 0 or first.shape[-1] != model.dimension:
+            raise ValueError(f"`start` must be {model.dimension} weights, got shape {first.shape}.")
+        self.weights = read_only(first)
         self.round = 0
+        self.companion: Companion | None = None
 
     @property
     def history(self) -> FloatArray:
@@ -100,6 +119,51 @@ class FederatedAveraging:
         if not self._history:
             return np.zeros((0, *self.weights.shape))
         return np.stack(self._history)
+
+    @property
+    def kind(self) -> str:
+        """Its name in a checkpoint."""
+        return "averaging"
+
+    def pack(self) -> Packed:
+        """Gives the state that `pvi.save` writes."""
+        arrays = {"weights": self.weights, "history": self.history}
+        for client, state in enumerate(self._states):
+            arrays |= {f"state/{client}/{name}": value for name, value in state.items()}
+        facts = {
+            "round": self.round,
+            "rng": self._rng.bit_generator.state,
+            "states": [list(state) for state in self._states],
+        }
+        return Packed(facts, arrays)
+
+    def unpack(self, packed: Packed) -> Apply:
+        """Checks a saved state and gives what puts it in place; for `pvi.restore`."""
+        facts, arrays = packed.facts, dict(packed.arrays)
+        rounds = at_least("round", facts["round"], 0)
+        rng_state = checked_state(facts["rng"], self._rng)
+        weights = read_only(finite_array("weights", arrays.pop("weights")))
+        history = [read_only(entry) for entry in finite_array("history", arrays.pop("history"))]
+        if len(facts["states"]) != len(self._shards):
+            raise CheckpointError(
+                f"it holds {len(facts['states'])} clients; the training has {len(self._shards)}"
+            )
+        states = [
+            {name: finite_array(name, arrays.pop(f"state/{client}/{name}")) for name in names}
+            for client, names in enumerate(facts["states"])
+        ]
+        shapes = {weights.shape, *(entry.shape for entry in history)}
+        if shapes != {self.weights.shape} or len(history) > rounds or arrays:
+            raise CheckpointError(f"it has {len(history)} of {rounds} rounds, of shapes {shapes}")
+        if history and not np.array_equal(history[-1], weights):
+            raise CheckpointError("its weights are not those after its last round")
+
+        def apply() -> None:
+            self._rng.bit_generator.state = rng_state
+            self.weights, self.round = weights, rounds
+            self._states, self._history = list(states), history
+
+        return apply
 
     def run(self, rounds: int) -> FloatArray:
         """Makes `rounds` more rounds; gives the weights after the last."""
@@ -110,7 +174,7 @@ class FederatedAveraging:
                 average = average + share * self._change(client)
             if self._after_round is not None:
                 self._after_round(average, self.round)
-            self.weights = self.weights + average
+            self.weights = read_only(self.weights + average)
             self._history.append(self.weights)
         return self.weights
 

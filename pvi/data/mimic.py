@@ -19,7 +19,6 @@ scales and that choice of columns are all functions of the records that no ε of
 see `pvi.data.scaling`. The choice of columns is not offered here.
 """
 
-import csv
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,6 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pvi.data.dataset import Dataset
+from pvi.data.errors import DataError
+from pvi.data.text import finite_number, rows_of
 
 CHANNELS = (
     "Capillary refill rate",
@@ -104,6 +105,7 @@ _PARTS = {
     "last 25%": (0.75, 1.0),
     "last 50%": (0.5, 1.0),
 }
+_LARGEST = 1e100  # no measurement is; the cube of one beyond it would be infinite
 _SLACK = 1e-6  # hours; the benchmark's tolerance at both ends of a part
 FEATURES = tuple(f"{c}, {p}, {s}" for c in CHANNELS for p in _PARTS for s in STATISTICS)
 """The 714 column names: channel, part of the stay, statistic."""
@@ -123,33 +125,39 @@ def load_mimic(
 
     Raises:
       FileNotFoundError: A listfile or a stay that it names is missing.
-      ValueError: A file does not have the layout above; the message names file and line.
+      DataError: A file does not have the layout above, or a stay is listed twice; the message names
+        file and line.
     """
     rows: list[NDArray[np.float64]] = []
     labels: list[int] = []
+    seen: set[str] = set()
     for partition in partitions:
         folder = Path(root) / partition
         for stay, label in _read_listfile(folder / "listfile.csv"):
+            if stay in seen:
+                # A person who counts twice is protected half as well as ε says.
+                raise DataError(f"{folder / 'listfile.csv'} lists {stay!r} for the second time")
+            seen.add(stay)
             hours, values = read_stay(folder / stay)
             rows.append(stay_features(hours, values))
             labels.append(label)
     if not rows:
-        raise ValueError(
-            f"partitions under {os.fspath(root)} list no stays, must list at least one"
-        )
+        raise DataError(f"partitions under {os.fspath(root)} list no stays, must list at least one")
     return Dataset(features=np.stack(rows), labels=np.array(labels, dtype=np.int64), names=FEATURES)
 
 
 def read_stay(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The hours (T,) and the measurements (T, 17) of one stay, NaN where there are none."""
-    with path.open(newline="", encoding="utf-8") as file:
-        lines = csv.reader(file)
-        if (header := next(lines, None)) != ["Hours", *CHANNELS]:
-            raise ValueError(f"{path} has the header {header}, must be Hours and {CHANNELS}")
-        table = [_read_moment(path, number, line) for number, line in enumerate(lines, start=2)]
+    lines = rows_of(path)
+    _, header = next(lines, (0, None))
+    if header != ["Hours", *CHANNELS]:
+        raise DataError(f"{path} has the header {header}, must be Hours and {CHANNELS}")
+    table = [_read_moment(path, number, line) for number, line in lines]
     moments = np.array(table, dtype=np.float64).reshape(-1, 1 + len(CHANNELS))
     if not np.all(np.isfinite(moments[:, 0])):
-        raise ValueError(f"{path} has a moment without a finite hour")
+        raise DataError(f"{path} has a moment without a finite hour")
+    if np.any(np.diff(moments[:, 0]) < 0):
+        raise DataError(f"{path} has its hours in disorder, must be in ascending order")
     return moments[:, 0], moments[:, 1:]
 
 
@@ -206,35 +214,35 @@ def fill_missing(features: ArrayLike, fill: ArrayLike) -> NDArray[np.float64]:
 
 
 def _read_listfile(path: Path) -> list[tuple[str, int]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        lines = csv.reader(file)
-        if (header := next(lines, None)) != ["stay", "y_true"]:
-            raise ValueError(f"{path} has the header {header}, must be ['stay', 'y_true']")
-        stays = []
-        for number, line in enumerate(lines, start=2):
-            if len(line) != 2 or line[1] not in ("0", "1"):
-                raise ValueError(f"{path}, line {number} is {line}, must be a stay and 0 or 1")
-            if line[0] != Path(line[0]).name:
-                raise ValueError(f"{path}, line {number}: {line[0]!r} must be a plain file name")
-            stays.append((line[0], int(line[1])))
+    lines = rows_of(path)
+    _, header = next(lines, (0, None))
+    if header != ["stay", "y_true"]:
+        raise DataError(f"{path} has the header {header}, must be ['stay', 'y_true']")
+    stays = []
+    for number, line in lines:
+        if len(line) != 2 or line[1] not in ("0", "1"):
+            raise DataError(f"{path}, line {number} is {line}, must be a stay and 0 or 1")
+        if line[0] != Path(line[0]).name or line[0] in ("", ".."):
+            raise DataError(f"{path}, line {number}: {line[0]!r} must be a plain file name")
+        stays.append((line[0], int(line[1])))
     return stays
 
 
 def _read_moment(path: Path, number: int, cells: list[str]) -> list[float]:
     if len(cells) != 1 + len(CHANNELS):
-        raise ValueError(
+        raise DataError(
             f"{path}, line {number} has {len(cells)} cells, must have {1 + len(CHANNELS)}"
         )
     moment = []
     for name, cell in zip(("Hours", *CHANNELS), cells, strict=True):
         words = _WORDS.get(name, {})
-        try:
-            moment.append(words[cell] if cell in words else float(cell or "nan"))
-        except ValueError:
-            raise ValueError(
+        value = words[cell] if cell in words else finite_number(cell) if cell else np.nan
+        if value is None or abs(value) > _LARGEST:
+            raise DataError(
                 f"{path}, line {number}: {name} is {cell!r}, must be a number, empty"
                 + (f" or one of {sorted(words)}" if words else "")
-            ) from None
+            )
+        moment.append(value)
     return moment
 
 
@@ -265,6 +273,8 @@ def _statistics(values: NDArray[np.float64]) -> NDArray[np.float64]:
     deviations = values - mean
     variance = np.mean(deviations**2)
     equal = np.all(values == values[0])
-    skew = 0.0 if equal or variance == 0 else np.mean(deviations**3) / variance**1.5
+    # Of deviations so small that this underflows, nobody asks for the skewness.
+    cubed = variance**1.5
+    skew = 0.0 if equal or cubed == 0 else np.mean(deviations**3) / cubed
     spread = 0.0 if equal else np.sqrt(variance)
     return np.array([values.min(), values.max(), mean, spread, skew, len(values)], dtype=np.float64)

@@ -7,8 +7,9 @@ import torch
 from torch.func import grad, vmap
 
 from pvi.gaussian import MeanFieldGaussian
+from pvi.models.protocol import check_weights
 from pvi.shard import Shard
-from pvi.validate import FloatArray, at_least, finite_array, generator
+from pvi.validate import FloatArray, at_least, checked, finite_array, generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class BayesianNeuralNetwork:
             ]
         )
 
+    @checked(q=MeanFieldGaussian, shard=Shard)
     def expected_log_likelihood(
         self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator
     ) -> FloatArray:
@@ -58,10 +60,12 @@ class BayesianNeuralNetwork:
         over_records = vmap(self._objective, in_dims=(None, None, 0, 0))
         return self._map(over_records, q, shard, rng)
 
+    @checked(q=MeanFieldGaussian, shard=Shard)
     def gradients(self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator) -> FloatArray:
         """Gives each record's gradient by mean and log-variance, shape (..., n, 2d)."""
         return self._map(self._gradient, q, shard, rng)
 
+    @checked(q=MeanFieldGaussian)
     def predict_sampled(
         self, q: MeanFieldGaussian, inputs: FloatArray, rng: np.random.Generator, samples: int = 100
     ) -> FloatArray:
@@ -71,17 +75,19 @@ class BayesianNeuralNetwork:
         logits = vmap(vmap(self._logit, in_dims=(None, 0)), in_dims=(0, None))(weights, rows)
         return np.asarray(torch.sigmoid(logits).mean(dim=0).numpy())
 
+    @checked(shard=Shard)
     def log_likelihood(self, weights: FloatArray, shard: Shard) -> FloatArray:
         """Gives log p(t | x, weights) of each record, shape (n,)."""
         rows, targets = _tensors(shard)
-        theta = torch.from_numpy(np.array(weights, dtype=np.float64))
+        theta = torch.from_numpy(np.array(check_weights(weights, self.dimension)))
         value = vmap(self._log_likelihood, in_dims=(None, 0, 0))(theta, rows, targets)
         return np.asarray(value.numpy())
 
+    @checked(shard=Shard)
     def scores(self, weights: FloatArray, shard: Shard) -> FloatArray:
         """Gives each record's gradient of the log-likelihood by the weights, shape (n, d)."""
         rows, targets = _tensors(shard)
-        theta = torch.from_numpy(np.array(weights, dtype=np.float64))
+        theta = torch.from_numpy(np.array(check_weights(weights, self.dimension)))
         value = vmap(grad(self._log_likelihood), in_dims=(None, 0, 0))(theta, rows, targets)
         return np.asarray(value.numpy())
 

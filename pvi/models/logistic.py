@@ -7,9 +7,12 @@ from scipy.special import expit, log_expit
 
 from pvi.gaussian import MeanFieldGaussian
 from pvi.models._quadrature import Rule, expected_derivatives, expected_log_sigmoid, make_rule
-from pvi.models.protocol import linear_predictor
+from pvi.models.protocol import check_weights, linear_predictor
 from pvi.shard import Shard
-from pvi.validate import FloatArray, at_least, finite_array, generator
+from pvi.validate import FloatArray, at_least, checked, finite_array, generator
+
+# More do not make the quadrature better, only slower.
+_MOST_NODES = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +43,17 @@ class LogisticRegression:
 
     def __post_init__(self) -> None:
         at_least("dimension", self.dimension, 1)
-        at_least("nodes", self.nodes, 2)
+        at_least("nodes", self.nodes, 2, _MOST_NODES)
         object.__setattr__(self, "_rule", make_rule(self.nodes))
 
+    @checked(q=MeanFieldGaussian, shard=Shard)
     def expected_log_likelihood(
         self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator | None = None
     ) -> FloatArray:
         """Gives each record's E_q[log σ(t w·x)], shape (..., n). `rng` is not used."""
         return expected_log_sigmoid(self._rule, *self._margin(q, shard))
 
+    @checked(q=MeanFieldGaussian, shard=Shard)
     def gradients(
         self, q: MeanFieldGaussian, shard: Shard, rng: np.random.Generator | None = None
     ) -> FloatArray:
@@ -62,6 +67,7 @@ class LogisticRegression:
         by_variance = 0.5 * curvature[..., None] * shard.inputs**2
         return np.concatenate([by_mean, by_variance * q.variance[..., None, :]], axis=-1)
 
+    @checked(q=MeanFieldGaussian)
     def predict(self, q: MeanFieldGaussian, inputs: FloatArray) -> FloatArray:
         """Gives P(t = +1 | x) by the probit approximation, shape (..., n) (Workshop eq. 11)."""
         inputs = finite_array("inputs", inputs, min_ndim=2)
@@ -69,6 +75,7 @@ class LogisticRegression:
         centre = linear_predictor(inputs, q.mean)
         return np.asarray(expit(centre / np.sqrt(1.0 + np.pi * spread / 8.0)))
 
+    @checked(q=MeanFieldGaussian)
     def predict_sampled(
         self, q: MeanFieldGaussian, inputs: FloatArray, rng: np.random.Generator, samples: int = 100
     ) -> FloatArray:
@@ -80,13 +87,17 @@ class LogisticRegression:
             total = total + expit(linear_predictor(inputs, q.sample(generator(rng))))
         return np.asarray(total / samples)
 
+    @checked(shard=Shard)
     def log_likelihood(self, weights: FloatArray, shard: Shard) -> FloatArray:
         """Gives log P(t | x, weights) of each record, shape (..., n)."""
+        weights = check_weights(weights, self.dimension)
         _check_labels(shard.targets)
         return np.asarray(log_expit(shard.targets * linear_predictor(shard.inputs, weights)))
 
+    @checked(shard=Shard)
     def scores(self, weights: FloatArray, shard: Shard) -> FloatArray:
         """Gives each record's gradient of the log-likelihood by the weights, shape (..., n, d)."""
+        weights = check_weights(weights, self.dimension)
         _check_labels(shard.targets)
         margin = shard.targets * linear_predictor(shard.inputs, weights)
         return np.asarray((expit(-margin) * shard.targets)[..., None] * shard.inputs)

@@ -1,12 +1,12 @@
 """What the engine asks of a model."""
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from pvi.gaussian import MeanFieldGaussian
 from pvi.shard import Shard
-from pvi.validate import FloatArray
+from pvi.validate import FloatArray, finite_array, having, real
 
 
 @runtime_checkable
@@ -61,8 +61,31 @@ class PointModel(Protocol):
         ...
 
 
+def check_model(name: str, value: object) -> Model:
+    """Gives `value` if it has what the engine asks of a model."""
+    return having(name, cast(Model, value), "dimension", "expected_log_likelihood", "gradients")
+
+
+def temperature_of(value: float) -> float:
+    """Gives a power of the likelihood: from 0 to 1e100, beyond which nothing stays finite."""
+    return real("temperature", value, lower=0.0, upper=1e100)
+
+
+def check_weights(weights: FloatArray, dimension: int) -> FloatArray:
+    """Gives `weights` as finite numbers, `dimension` in the last axis."""
+    array = finite_array("weights", weights, min_ndim=1)
+    if array.shape[-1] != dimension:
+        raise ValueError(f"`weights` must be {dimension} numbers, got shape {array.shape}.")
+    return array
+
+
 def linear_predictor(inputs: FloatArray, weights: FloatArray) -> FloatArray:
     """Gives inputs·weights over batch axes, shape (..., n)."""
+    if inputs.shape[-1] != weights.shape[-1]:
+        raise ValueError(
+            f"`inputs` must have a column for each of {weights.shape[-1]} weights, got "
+            f"{inputs.shape[-1]}."
+        )
     if inputs.ndim == 2:  # one matrix for all repetitions: a single large product
         return np.asarray(weights @ inputs.T)
     return np.asarray((inputs @ weights[..., None])[..., 0])

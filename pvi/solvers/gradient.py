@@ -10,7 +10,17 @@ from pvi.gaussian import ImproperGaussianError, MeanFieldGaussian
 from pvi.solvers.minibatch import FullBatch, Sampler
 from pvi.solvers.problem import Context, LocalProblem, LocalResult, LocalSolver
 from pvi.solvers.rules import Rule, State
-from pvi.validate import FloatArray, at_least, positive
+from pvi.validate import (
+    FloatArray,
+    at_least,
+    checked,
+    flag,
+    function,
+    having,
+    positive,
+    real,
+    reals,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +37,12 @@ class StepContext(Context):
     size: int
     expected_batch_size: float
 
+    def __post_init__(self) -> None:
+        Context.__post_init__(self)
+        at_least("step", self.step, 0)
+        at_least("size", self.size, 0)
+        real("expected_batch_size", self.expected_batch_size, lower=0.0)
+
 
 Aggregate: TypeAlias = Callable[[FloatArray, StepContext], FloatArray]
 """Turns per-example gradients (..., L, p) into an estimate (..., p) of their sum over the shard.
@@ -35,11 +51,16 @@ Rows left out by a masking sampler are zero. A wrapper substitutes its own.
 """
 
 
+@checked(context=StepContext)
 def scaled_sum(gradients: FloatArray, context: StepContext) -> FloatArray:
     """Gives the sum of the rows times size / expected batch size: the unbiased default."""
+    gradients = reals("gradients", gradients)
+    if gradients.ndim < 2:
+        raise ValueError(f"`gradients` must have rows, got shape {gradients.shape}.")
     if context.size == 0:  # an empty shard: nothing to scale
         return np.asarray(gradients.sum(axis=-2))
-    return np.asarray(gradients.sum(axis=-2) * (context.size / context.expected_batch_size))
+    scale = context.size / positive("expected_batch_size", context.expected_batch_size)
+    return np.asarray(gradients.sum(axis=-2) * scale)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +88,16 @@ class GradientSolver(LocalSolver):
     persistent: bool = True
 
     def __post_init__(self) -> None:
+        having("rule", self.rule, "step")
         at_least("steps", self.steps, 1)
+        having("sampler", self.sampler, "begin", "draw")
+        function("aggregate", self.aggregate)
+        flag("spread_prior", self.spread_prior)
+        flag("persistent", self.persistent)
         if self.objective_divisor is not None:
             positive("objective_divisor", self.objective_divisor)
 
+    @checked(problem=LocalProblem)
     def solve(self, problem: LocalProblem) -> LocalResult:
         """Takes `steps` steps from the problem's start."""
         shard, start, context = problem.shard, problem.start, problem.context

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pvi.validate import FloatArray, IntArray, at_least, positive
+from pvi.validate import FloatArray, IntArray, at_least, generator, positive, shape
 
 
 class Batch(NamedTuple):
@@ -42,6 +42,7 @@ class FullBatch(Sampler):
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
         """Gives all records."""
+        _check(size, batch_shape, rng)
         return Batch(None, None, float(size))
 
 
@@ -60,8 +61,9 @@ class FixedSizeSampling(Sampler):
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
         """Draws a uniform subset."""
+        _check(size, batch_shape, rng)
         taken = min(self.batch_size, size)
-        if not batch_shape:
+        if not len(batch_shape):
             return Batch(rng.permutation(size)[:taken], None, float(taken))
         keys = rng.random((*batch_shape, size))
         return Batch(np.argpartition(keys, taken - 1, axis=-1)[..., :taken], None, float(taken))
@@ -84,9 +86,10 @@ class PoissonSampling(Sampler):
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
         """Draws a Poisson subset: rows for one run, a mask over all rows for many."""
+        _check(size, batch_shape, rng)
         chosen = rng.random((*batch_shape, size)) < self.sampling_rate
         expected = self.sampling_rate * size
-        if not batch_shape:
+        if not len(batch_shape):
             return Batch(np.flatnonzero(chosen), None, expected)
         return Batch(None, chosen.astype(np.float64), expected)
 
@@ -114,9 +117,16 @@ class ShuffledSampling(Sampler):
 
     def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
         """Gives the next batch of the epoch, in an order of its own for each repetition."""
+        _check(size, batch_shape, rng)
         if self._order is None or self._position >= size:
             self._order = np.argsort(rng.random((*batch_shape, size)), axis=-1)
             self._position = 0
         rows = self._order[..., self._position : self._position + self.batch_size]
         self._position += self.batch_size
         return Batch(rows, None, float(self.batch_size))
+
+
+def _check(size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    at_least("size", size, 0)
+    shape("batch_shape", (*shape("batch_shape", batch_shape), size))
+    generator(rng)

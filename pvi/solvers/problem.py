@@ -7,9 +7,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from pvi.gaussian import MeanFieldGaussian
-from pvi.models.protocol import Model
+from pvi.models.protocol import Model, check_model, temperature_of
 from pvi.shard import Shard
 from pvi.solvers.rules import State
+from pvi.validate import at_least, generator, instance, mapping, sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,11 @@ class Context:
     client: int
     round: int
     rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        at_least("client", self.client, 0)
+        at_least("round", self.round, 0)
+        generator(self.rng)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +54,15 @@ class LocalProblem:
     state: State
     temperature: float
     context: Context
+
+    def __post_init__(self) -> None:
+        check_model("model", self.model)
+        instance("shard", self.shard, Shard)
+        instance("cavity", self.cavity, MeanFieldGaussian)
+        instance("start", self.start, MeanFieldGaussian)
+        mapping("state", self.state)
+        temperature_of(self.temperature)
+        instance("context", self.context, Context)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -79,4 +94,4 @@ class LocalSolver(Protocol):
         Unless a solver takes parts together, each is solved when its answer is asked for, so that
         whatever is done with an answer draws its random numbers before the next part does.
         """
-        return map(self.solve, problems)
+        return map(self.solve, sequence("problems", problems, LocalProblem))

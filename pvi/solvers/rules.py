@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 
-from pvi.validate import FloatArray, positive
+from pvi.validate import FloatArray, mapping, positive, real, reals
 
 State: TypeAlias = Mapping[str, FloatArray]
 LearningRate: TypeAlias = float | Callable[[int], float]
@@ -21,16 +21,18 @@ class Rule(Protocol):
 
 
 def _rate(learning_rate: LearningRate, step: int) -> float:
-    return learning_rate(step) if callable(learning_rate) else learning_rate
+    return real("learning_rate", learning_rate(step) if callable(learning_rate) else learning_rate)
 
 
 def _check_rate(learning_rate: LearningRate) -> None:
-    if not callable(learning_rate):
-        positive("learning_rate", learning_rate)
+    if not callable(learning_rate) or isinstance(learning_rate, type):
+        positive("learning_rate", cast(float, learning_rate))
 
 
-def _count(state: State) -> int:
-    return int(state["count"]) + 1 if "count" in state else 1
+def _begin(gradient: FloatArray, state: State) -> tuple[FloatArray, int]:
+    """The gradient as an array, and the number of this step."""
+    count = mapping("state", state).get("count", 0.0)
+    return reals("gradient", gradient), int(real("state", float(count), lower=0.0)) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class SGD:
 
     def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
         """Gives the step and the new state."""
-        count = _count(state)
+        gradient, count = _begin(gradient, state)
         return _rate(self.learning_rate, count) * gradient, {"count": np.array(float(count))}
 
 
@@ -74,12 +76,14 @@ class Adagrad:
 
     def __post_init__(self) -> None:
         _check_rate(self.learning_rate)
+        real("stability", self.stability, lower=0.0)
 
     def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
         """Gives the step and the new state."""
-        count = _count(state)
-        total = state.get("squares", np.zeros(())) + gradient**2
-        step = _rate(self.learning_rate, count) * gradient / (np.sqrt(total) + self.stability)
+        gradient, count = _begin(gradient, state)
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is refused as a result
+            total = state.get("squares", np.zeros(())) + gradient**2
+            step = _rate(self.learning_rate, count) * gradient / (np.sqrt(total) + self.stability)
         return step, {"count": np.array(float(count)), "squares": total}
 
 
@@ -106,18 +110,19 @@ class Adam:
     def __post_init__(self) -> None:
         _check_rate(self.learning_rate)
         for name in ("first_decay", "second_decay"):
-            if not 0.0 <= getattr(self, name) < 1.0:
+            if not real(name, getattr(self, name), lower=0.0) < 1.0:
                 raise ValueError(f"`{name}` must be in [0, 1), got {getattr(self, name)!r}.")
+        real("stability", self.stability, lower=0.0)
 
     def step(self, gradient: FloatArray, state: State) -> tuple[FloatArray, State]:
         """Gives the step and the new state."""
-        count = _count(state)
+        gradient, count = _begin(gradient, state)
         zero = np.zeros(())
         first = self.first_decay * state.get("first", zero) + (1 - self.first_decay) * gradient
-        second = (
-            self.second_decay * state.get("second", zero) + (1 - self.second_decay) * gradient**2
-        )
-        corrected = first / (1.0 - self.first_decay**count)
-        scale = np.sqrt(second / (1.0 - self.second_decay**count)) + self.stability
-        step = _rate(self.learning_rate, count) * corrected / scale
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is refused as a result
+            squares = (1 - self.second_decay) * gradient**2
+            second = self.second_decay * state.get("second", zero) + squares
+            corrected = first / (1.0 - self.first_decay**count)
+            scale = np.sqrt(second / (1.0 - self.second_decay**count)) + self.stability
+            step = _rate(self.learning_rate, count) * corrected / scale
         return step, {"count": np.array(float(count)), "first": first, "second": second}

@@ -11,6 +11,7 @@ from pvi.shard import Shard
 from pvi.solvers.gradient import GradientSolver
 from pvi.solvers.problem import LocalProblem, LocalResult, LocalSolver
 from pvi.solvers.rules import State
+from pvi.validate import checked, instance, sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,17 @@ class StackedSolver(LocalSolver):
 
     solver: GradientSolver
 
+    def __post_init__(self) -> None:
+        instance("solver", self.solver, GradientSolver)
+
+    @checked(problem=LocalProblem)
     def solve(self, problem: LocalProblem) -> LocalResult:
         """Solves for one part."""
         return self.solver.solve(problem)
 
     def solve_parts(self, problems: Sequence[LocalProblem]) -> Iterator[LocalResult]:
         """Solves for all parts, which share model, temperature and context, smallest first."""
+        sequence("problems", problems, LocalProblem)
         if any(problem.batch_shape for problem in problems):
             return self.solver.solve_parts(problems)
         results: dict[int, LocalResult] = {}

@@ -6,6 +6,7 @@ from pvi.gaussian import MeanFieldGaussian
 from pvi.solvers.problem import Context
 from pvi.strategies.parts import ShardParts
 from pvi.strategies.protocol import PartState, Wish
+from pvi.validate import checked, positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,7 @@ class AveragedShards(ShardParts):
         """Parts without factors."""
         return tuple(PartState() for _ in self.shards)
 
+    @checked(posterior=MeanFieldGaussian, factor=MeanFieldGaussian, context=Context)
     def propose(
         self,
         posterior: MeanFieldGaussian,
@@ -25,7 +27,7 @@ class AveragedShards(ShardParts):
         context: Context,
     ) -> Wish:
         """Gives the damped mean of the parts' changes (TMLR eq. 3.1–3.2)."""
-        parts = len(self.shards)
+        damping, parts = positive("damping", damping, upper=1.0), len(self.shards)
         total = MeanFieldGaussian.unit(posterior.dimension)
         remembered = []
         cavities = [posterior / factor] * parts

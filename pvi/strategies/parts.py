@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from pvi.gaussian import MeanFieldGaussian
-from pvi.models.protocol import Model
+from pvi.models.protocol import Model, check_model
 from pvi.shard import Shard
 from pvi.solvers.problem import Context, LocalProblem, LocalSolver
 from pvi.solvers.rules import State
 from pvi.strategies.protocol import PartState
+from pvi.validate import checked, function, having, sequence
 
 AlterPart: TypeAlias = Callable[[MeanFieldGaussian, int, Context], MeanFieldGaussian]
 """Alters the change of one part (given by its index) before the parts are combined."""
@@ -44,14 +45,17 @@ class ShardParts:
     alter_part: AlterPart = field(default=keep_part)
 
     def __post_init__(self) -> None:
-        if not self.shards:
-            raise ValueError("`shards` must hold at least one shard, got none.")
+        check_model("model", self.model)
+        sequence("shards", self.shards, Shard, least=1)
+        having("solver", self.solver, "solve", "solve_parts")
+        function("alter_part", self.alter_part)
 
     @property
     def size(self) -> int:
         """The number of records."""
         return sum(shard.size for shard in self.shards)
 
+    @checked(posterior=MeanFieldGaussian, context=Context)
     def part_changes(
         self,
         posterior: MeanFieldGaussian,
@@ -61,6 +65,13 @@ class ShardParts:
         context: Context,
     ) -> Iterator[PartChange]:
         """Gives q*_k/q, altered, part by part, with q*_k the optimum for the part's cavity."""
+        parts = len(self.shards)
+        if (
+            not parts
+            == len(sequence("state", state, PartState))
+            == len(sequence("cavities", cavities, MeanFieldGaussian))
+        ):
+            raise ValueError(f"`state` and `cavities` must be those of {parts} parts, got others.")
         problems = [
             LocalProblem(
                 model=self.model,

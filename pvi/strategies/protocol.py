@@ -11,6 +11,7 @@ from pvi.gaussian import MeanFieldGaussian
 from pvi.models.protocol import Model
 from pvi.solvers.problem import Context
 from pvi.solvers.rules import State
+from pvi.validate import checked, instance, mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,6 +26,12 @@ class PartState:
     solver: State = field(default_factory=dict)
     factor: MeanFieldGaussian | None = None
 
+    def __post_init__(self) -> None:
+        mapping("solver", self.solver)
+        if self.factor is not None:
+            instance("factor", self.factor, MeanFieldGaussian)
+
+    @checked(factor=MeanFieldGaussian)
     def with_factor(self, factor: MeanFieldGaussian) -> Self:
         """Gives a virtual client another factor; other parts stay as they are."""
         return self if self.factor is None else replace(self, factor=factor)

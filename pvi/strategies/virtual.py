@@ -6,6 +6,7 @@ from pvi.gaussian import MeanFieldGaussian
 from pvi.solvers.problem import Context
 from pvi.strategies.parts import ShardParts
 from pvi.strategies.protocol import PartState, Wish
+from pvi.validate import checked, positive, sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class VirtualShards(ShardParts):
         unit = MeanFieldGaussian.unit(self.model.dimension)
         return tuple(PartState(factor=unit) for _ in self.shards)
 
+    @checked(posterior=MeanFieldGaussian, factor=MeanFieldGaussian, context=Context)
     def propose(
         self,
         posterior: MeanFieldGaussian,
@@ -29,9 +31,11 @@ class VirtualShards(ShardParts):
         context: Context,
     ) -> Wish:
         """Gives the product of the virtual clients' damped changes (TMLR eq. 3.4–3.5)."""
+        damping = positive("damping", damping, upper=1.0)
         total = MeanFieldGaussian.unit(posterior.dimension)
         remembered = []
-        factors = [part.factor for part in state if part.factor is not None]
+        parts = sequence("state", state, PartState)
+        factors = [part.factor for part in parts if part.factor is not None]
         cavities = [posterior / own for own in factors]
         changes = self.part_changes(posterior, cavities, state, 1.0, context)
         for before, own in zip(factors, changes, strict=True):

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from pvi.gaussian import MeanFieldGaussian
-from pvi.models.protocol import Model
+from pvi.models.protocol import Model, check_model
 from pvi.shard import Shard
 from pvi.solvers.problem import Context, LocalProblem, LocalSolver
 from pvi.strategies.protocol import PartState, Wish
+from pvi.validate import checked, having, instance, positive, sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,11 @@ class WholeShard:
     shard: Shard
     solver: LocalSolver
 
+    def __post_init__(self) -> None:
+        check_model("model", self.model)
+        instance("shard", self.shard, Shard)
+        having("solver", self.solver, "solve")
+
     @property
     def size(self) -> int:
         """The number of records."""
@@ -32,6 +38,7 @@ class WholeShard:
         """One part."""
         return (PartState(),)
 
+    @checked(posterior=MeanFieldGaussian, factor=MeanFieldGaussian, context=Context)
     def propose(
         self,
         posterior: MeanFieldGaussian,
@@ -41,12 +48,14 @@ class WholeShard:
         context: Context,
     ) -> Wish:
         """Gives (q*/q)^damping with q* the optimum for the cavity q/factor."""
+        damping = positive("damping", damping, upper=1.0)
+        parts = sequence("state", state, PartState, least=1)
         problem = LocalProblem(
             model=self.model,
             shard=self.shard,
             cavity=posterior / factor,
             start=posterior,
-            state=state[0].solver,
+            state=parts[0].solver,
             temperature=1.0,
             context=context,
         )

@@ -157,9 +157,12 @@ REFUSED = {
     "out of range": (changed("delta", 1.5), "delta"),
     "infinite noise": (
         changed("mechanism", "noise_multiplier", float("inf")),
-        "noise_multiplier|Infinity",
+        "finite numbers only, got inf",
     ),
-    "too large to be a float": (changed("mechanism", "clip_norm", 10**400), "clip_norm"),
+    "too large to be a float": (
+        changed("mechanism", "clip_norm", 10**400),
+        "clip_norm|floats can reach",
+    ),
 }
 
 

@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 import urllib.error
 import zipfile
 from pathlib import Path
@@ -13,7 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pvi.data import DataUnavailableError, HashMismatchError, cache_directory, load_adult
+from pvi.data import (
+    DataError,
+    DataUnavailableError,
+    HashMismatchError,
+    cache_directory,
+    load_adult,
+)
 from pvi.data import adult_files as module
 from pvi.data.adult import parse_adult
 from pvi.data.cache import write_atomically
@@ -148,6 +155,106 @@ def test_a_damaged_archive(tmp_path, damage):
         module.adult_files(path)
 
 
+def zipped(path, members, **keywords):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            archive.writestr(name, content, **keywords)
+    return path
+
+
+def tarred(path, mode, **sizes):
+    with tarfile.open(path, mode) as archive:
+        for name, content in FILES.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+        for name, size in sizes.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = size
+            archive.addfile(entry, io.BytesIO(bytes(size)))
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind", ["zip", "zip that lies", "gz", "bz2", "xz", "tar", "sparse", "pax"]
+)
+def test_what_unpacks_to_more_than_the_data_is_refused_by_its_size(tmp_path, monkeypatch, kind):
+    """Memory is bounded by the limit, whatever the archive says of itself."""
+    monkeypatch.setattr(module, "MOST_BYTES", 2**20)
+    path = tmp_path / "bomb"
+    zeros = bytes(2**24)
+    if kind.startswith("zip"):
+        zipped(path, [("adult.data", zeros), ("adult.test", FILES["adult.test"])])
+        assert path.stat().st_size < 2**15
+        if kind == "zip that lies":  # in the central directory, which is believed
+            size, lie = (2**24).to_bytes(4, "little"), (1000).to_bytes(4, "little")
+            path.write_bytes(path.read_bytes().replace(size, lie))
+    elif kind in ("gz", "bz2", "xz"):
+        tarred(path, f"w:{kind}", other=2**24)
+        assert path.stat().st_size < 2**16
+    elif kind == "tar":
+        tarred(path, "w", other=2**21)
+    else:
+        with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+            entry = tarfile.TarInfo("adult.data")
+            entry.pax_headers = {
+                "sparse": {"GNU.sparse.size": str(2**40), "GNU.sparse.map": "0,0"},
+                "pax": {"comment": "x" * 2**22},
+            }[kind]
+            archive.addfile(entry)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataUnavailableError, match=r"at most 1,048,576 bytes|cannot be read"):
+            module.adult_files(path)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 12 * 2**20  # xz has a dictionary of 8 MiB
+
+
+def test_every_damage_of_an_archive_is_one_named_error(tmp_path):
+    """Flipped bits and cuts at 100 places of each kind; what is still read is the true data."""
+    rng = np.random.default_rng(11)
+    for kind in ("zip", "w", "w:gz", "w:bz2", "w:xz"):
+        path = tmp_path / "archive"
+        whole = (zipped(path, FILES.items()) if kind == "zip" else tarred(path, kind)).read_bytes()
+        for number, place in enumerate(rng.integers(8 * len(whole), size=100).tolist()):
+            damaged = bytearray(whole)
+            damaged[place // 8] ^= 1 << place % 8
+            path.write_bytes(damaged if number % 3 else whole[: place // 8])
+            try:
+                assert module.adult_files(path) == FILES
+            except DataError:
+                continue
+
+
+@pytest.mark.parametrize("kind", ["encrypted", "unknown compression", "two", "link to itself"])
+def test_archives_of_another_kind(tmp_path, kind):
+    path = tmp_path / "archive"
+    if kind == "link to itself":
+        with tarfile.open(path, "w") as archive:
+            entry = tarfile.TarInfo("adult.data")
+            entry.type, entry.linkname = tarfile.SYMTYPE, "adult.data"
+            archive.addfile(entry)
+    else:
+        names = ["a/adult.data", "b/adult.data"] if kind == "two" else list(FILES)
+        content = zipped(path, [(name, b"x" * 100) for name in names]).read_bytes()
+        flags = {"encrypted": (8, b"\x01\x00"), "unknown compression": (10, b"\x63\x00")}
+        if kind in flags:
+            at, value = flags[kind]
+            centre = content.index(b"PK\x01\x02")
+            content = content[: centre + at] + value + content[centre + at + 2 :]
+            path.write_bytes(content)
+    with pytest.raises(DataUnavailableError):
+        module.adult_files(path)
+
+
+def test_a_folder_with_a_file_beyond_all_measure(folder, monkeypatch):
+    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    with pytest.raises(DataError, match=r"adult\.data must be at most 10 bytes, got more"):
+        module.adult_files(folder)
+
+
 def test_a_path_with_another_version_is_refused_and_nothing_else_tried(folder, monkeypatch):
     asked = serve(monkeypatch, FILES)
     (folder / "adult.test").write_bytes(FILES["adult.test"] + b" ")
@@ -273,16 +380,23 @@ def test_load_adult_scales_and_adds_the_bias(folder):
         (b"United-States", b"Zembla", r"native-country holds \['Zembla'\]"),
         (b"<=50K", b"maybe", r"income holds \['maybe'\], must be"),
         (b"2174, ", b"", "line 1 has 14 fields, must have 15"),
-        (b"77516", b"many", "could not convert"),
+        (b"77516", b"many", "fnlwgt holds 'many', must be a finite number"),
+        (b"77516", b"inf", "fnlwgt holds 'inf', must be a finite number"),
+        (b"77516", b"nan", "fnlwgt holds 'nan', must be a finite number"),
+        (b"77516", b"1" + b"0" * 400, "fnlwgt holds '10+', must be a finite number"),
+        (b"77516", b"77_516", "fnlwgt holds '77_516', must be a finite number"),
+        (b"Male", b"Male\0", "must be plain text"),
+        (b"Male", b"M\xe4le", "must be plain text"),
+        (b"Male", b"", r"sex holds \[''\], must be among"),
     ],
 )
 def test_records_that_do_not_parse(old, new, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         parse_adult(FILES["adult.data"].replace(old, new))
 
 
 def test_files_without_records():
-    with pytest.raises(ValueError, match="holds no records"):
+    with pytest.raises(DataError, match="holds no records"):
         parse_adult(b"|only a comment\n\n")
 
 

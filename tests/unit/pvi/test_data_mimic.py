@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pvi.data import fill_missing, load_mimic
+from pvi.data import DataError, fill_missing, load_mimic
 from pvi.data.mimic import CHANNELS, FEATURES, STATISTICS, read_stay, stay_features
 
 HEADER = "Hours," + ",".join(CHANNELS)
@@ -141,11 +141,20 @@ def test_a_missing_stay_or_listfile(task):
         ("stay,y_true\nx.csv\n", "line 2"),
         ("stay,y_true\n../../secret.csv,1\n", "must be a plain file name"),
         ("stay,y_true\n", "list no stays"),
+        ("stay,y_true\n..,1\n", "must be a plain file name"),
+        ("stay,y_true\n,1\n", "must be a plain file name"),
+        ("stay,y_true\n7_episode1_timeseries.csv,1\n" * 2, r"line 3 is \['stay', 'y_true'\]"),
+        (
+            "stay,y_true\n" + "7_episode1_timeseries.csv,1\n" * 2,
+            "lists '7_episode1_timeseries.csv' for the second time",
+        ),
+        ("stay,y_true\nx\0.csv,1\n", "line 2, must be text, got a NUL byte"),
+        ('stay,y_true\n"x.csv,1\n', "line 2, must be CSV"),
     ],
 )
 def test_listfiles_of_another_layout(task, listfile, message):
     (task / "train" / "listfile.csv").write_text(listfile)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         load_mimic(task, partitions=["train"])
 
 
@@ -161,13 +170,46 @@ def test_listfiles_of_another_layout(task, listfile, message):
             "is 'Wink', must be a number, empty or one of",
         ),
         (HEADER + "\n" + line("") + "\n", "without a finite hour"),
+        (HEADER + "\n" + line("inf") + "\n", "line 2: Hours is 'inf'"),
+        (HEADER + "\n" + line(0, pH="inf") + "\n", "line 2: pH is 'inf', must be a number"),
+        (HEADER + "\n" + line(0, pH="nan") + "\n", "line 2: pH is 'nan', must be a number"),
+        (HEADER + "\n" + line(0, pH="1e400") + "\n", "line 2: pH is '1e400'"),
+        (HEADER + "\n" + line(0, pH="-1e200") + "\n", "line 2: pH is '-1e200'"),
+        (HEADER + "\n" + line(0, pH="7_4") + "\n", "line 2: pH is '7_4'"),
+        (HEADER + "\n" + line(0, pH="7" * 200_000) + "\n", "line 2, must be CSV"),
         (HEADER + "\n" + line(2) + "\n" + line(1) + "\n", "ascending order"),
     ],
 )
 def test_stays_of_another_layout(task, content, message):
     (task / "test" / "9_episode1_timeseries.csv").write_text(content)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         load_mimic(task, partitions=["test"])
+
+
+def test_other_encodings_are_refused_and_a_byte_order_mark_is_not(task):
+    file = task / "test" / "listfile.csv"
+    text = file.read_text()
+    file.write_bytes(text.encode("utf-16"))
+    with pytest.raises(DataError, match="must be text in utf-8"):
+        load_mimic(task)
+    file.write_bytes(text.encode("utf-8-sig"))
+    assert len(load_mimic(task).features) == 3
+
+
+def test_a_stay_in_both_partitions_is_refused(task):
+    """Whoever is there twice is protected half as well as an ε for one record says."""
+    stay = "7_episode1_timeseries.csv"
+    (task / "test" / stay).write_bytes((task / "train" / stay).read_bytes())
+    (task / "test" / "listfile.csv").write_text(f"stay,y_true\n{stay},1\n")
+    with pytest.raises(DataError, match="for the second time"):
+        load_mimic(task)
+    assert len(load_mimic(task, partitions=["test"]).features) == 1
+
+
+def test_measurements_of_any_size_have_finite_features():
+    for scale in (1e-300, 1e-160, 1e-100, 1.0, 1e99):
+        values = scale * np.arange(1.0, 11.0).reshape(-1, 1) * np.ones((1, len(CHANNELS)))
+        assert np.isfinite(stay_features(np.arange(10.0), values)).all(), scale
 
 
 def test_shapes_and_fill_values_are_checked():

@@ -1,9 +1,12 @@
 """Clients' data from CSV and NPZ files."""
 
+import tracemalloc
+import zipfile
+
 import numpy as np
 import pytest
 
-from pvi.data import read_shards
+from pvi.data import DataError, read_shards, tables
 
 HEADER = "x1,x2,target,client\n"
 
@@ -58,10 +61,21 @@ def test_arrays_by_name(tmp_path):
         ("x,x,target\n1,2,3\n", "different names"),
         (HEADER + "1,2,3,0\n", "`client` must name 2 clients in records.csv, got 1"),
         (HEADER + "1,2,3,0\n1,2,3,1\n1,2,3,2\n", "must name 2 clients .* got 3"),
+        (HEADER + "1,1e400,3,0\n", "`x2` in line 2"),
+        (HEADER + f"1,{10**400},3,0\n", "`x2` in line 2"),
+        (HEADER + "1,1_000,3,0\n", "`x2` in line 2"),
+        (HEADER + "1,٣,3,0\n", "`x2` in line 2"),
+        (HEADER + "1,2\0,3,0\n", "line 2, must be text, got a NUL byte"),
+        (HEADER + '1,"2,3,0\n', "must be CSV"),
+        (HEADER + '1,"2"2,3,0\n', "must be CSV"),
+        (HEADER + "1," + "2" * 200_000 + ",3,0\n", "line 2, must be CSV"),
+        (HEADER + "1,2,3,\n1,2,3,1\n", "must say whose each record is"),
+        (HEADER + "\n1,2,3,0\n", "line 2 .* must have 4 cells, got 0"),
+        ("target,client\n1,0\n1,1\n", "one input"),
     ],
 )
 def test_tables_that_are_refused(tmp_path, text, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         read_shards(csv_file(tmp_path, text), clients=2)
 
 
@@ -78,15 +92,91 @@ def test_more_parts_than_records_are_refused(tmp_path):
         ({"inputs": [[np.nan]], "target": [1.0]}, "inputs"),
         ({"inputs": [[1.0]], "target": [1.0, 2.0]}, "target"),
         ({"inputs": [1.0], "target": [1.0]}, "inputs"),
+        ({"inputs": [[1.0]], "target": [1.0], "clients": [0]}, r"nothing but .* \['clients.npy'\]"),
         ({"inputs": [[1.0]], "target": [1.0], "client": [0, 1]}, "client"),
-        ({"inputs": np.array([[{}]], dtype=object), "target": [1.0]}, "."),
+        ({"inputs": np.array([[{}]], dtype=object), "target": [1.0]}, "Object arrays cannot be"),
+        ({"inputs": [[1.0], [2.0]], "target": [1.0, 2.0], "client": [0]}, "`client` must have one"),
+        ({"inputs": [[1.0]], "target": [[1.0]]}, "`target` .* must have 1 axes"),
+        ({"inputs": [[[1.0]]], "target": [1.0]}, "`inputs` .* must have 2 axes"),
+        ({"inputs": [[1.0]], "target": [1.0], "client": ["nobody's", ""][1:]}, "whose each record"),
+        ({"inputs": [[1j]], "target": [1.0]}, "numbers or names, got the type complex"),
+        ({"inputs": [["1"]], "target": [1.0]}, "must hold numbers"),
+        ({"inputs": [[1.0]], "target": np.array(["2020"], dtype="M8[Y]")}, "numbers or names"),
+        ({"inputs": np.zeros((0, 1)), "target": np.zeros(0)}, "at least one record"),
+        ({"inputs": np.zeros((1, 0)), "target": [1.0]}, "at least one record and one input"),
+        ({"inputs": [[np.longdouble("1e4000")]], "target": [1.0]}, "must be finite"),
     ],
 )
 def test_arrays_that_are_refused(tmp_path, arrays, message):
     file = tmp_path / "records.npz"
     np.savez(file, **arrays)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         read_shards(file, clients=1)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
+    file = tmp_path / "records.csv"
+    file.write_bytes("client,x1,target\n1,5,2\n0,6,3\n".encode("utf-8-sig"))
+    first, second = read_shards(file, clients=2)
+    assert (first.inputs.tolist(), second.inputs.tolist()) == ([[6.0]], [[5.0]])
+
+
+def test_clients_that_are_called_nan_are_names(tmp_path):
+    rows = "".join(f"0,0,{number},{own}\n" for number, own in enumerate(["nan", "2", "inf", "1"]))
+    shards = read_shards(csv_file(tmp_path, HEADER + rows), clients=4)
+    assert [shard.targets.tolist() for shard in shards] == [[3.0], [1.0], [2.0], [0.0]]
+
+
+def test_a_small_file_of_large_arrays_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_BYTES", 2**20)
+    file = tmp_path / "records.npz"
+    np.savez_compressed(file, inputs=np.zeros((2**21, 1)), target=np.zeros(2))
+    assert file.stat().st_size < 2**16
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"inputs\.npy .* at most 1,048,576 bytes, got 16,7"):
+            read_shards(file, clients=1)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 2**20
+
+
+def test_an_array_that_promises_more_than_it_holds(tmp_path):
+    file = tmp_path / "records.npz"
+    for shape in ("(1000000000000000, 1)", "(-1, 1)", "(1e3, 1)", "(True, 1)", "exit()"):
+        head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+        content = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("inputs.npy", content + bytes(64))
+            archive.writestr("target.npy", content)
+        with pytest.raises(DataError, match="`inputs` in records"):
+            read_shards(file, clients=1)
+
+
+def test_every_damage_of_an_npz_file_is_refused_or_harmless(tmp_path):
+    """ZIP's CRC guards the arrays; where a flip leaves them readable they are what they were."""
+    file = tmp_path / "records.npz"
+    np.savez(file, inputs=[[1.0], [2.0]], target=[3.0, 4.0], client=["b", "a"])
+    whole, rng = file.read_bytes(), np.random.default_rng(5)
+    truth = [shard.targets.tolist() for shard in read_shards(file, clients=2)]
+    flips = rng.integers(8 * len(whole), size=200).tolist()
+    name = 8 * whole.rindex(b"client.npy")  # in the directory, which is believed
+    for place in (*flips, *range(name, name + 80)):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        file.write_bytes(damaged)
+        try:
+            found = [shard.targets.tolist() for shard in read_shards(file, clients=2)]
+        except DataError:
+            continue
+        assert found == truth, place
+
+
+def test_names_must_tell_the_columns_apart(tmp_path):
+    for names in ({"client": "target"}, {"target": "inputs"}, {"client": "inputs"}):
+        with pytest.raises(ValueError, match="must be two names other than 'inputs'"):
+            read_shards(csv_file(tmp_path, HEADER + "1,2,3,0\n"), clients=1, **names)
 
 
 def test_files_that_are_none(tmp_path):

@@ -150,3 +150,34 @@ def test_shapes_and_seeds_are_checked():
         gaussian([0.0], [0.0])
     with pytest.raises(TypeError, match=r"numpy.random.Generator"):
         gaussian([0.0], [1.0]).sample(0)
+
+
+def test_no_alias_of_what_came_in_can_change_a_gaussian():
+    """Arrays, views of them, read-only views of writable ones, and broadcasts."""
+    base = np.ones((3, 4))
+    locked = base[:]
+    locked.setflags(write=False)
+    made = [
+        MeanFieldGaussian(natural_mean=base, precision=base),
+        MeanFieldGaussian(natural_mean=locked, precision=base[0]),
+        MeanFieldGaussian(natural_mean=np.broadcast_to(base, (2, 3, 4)), precision=base),
+        MeanFieldGaussian.from_vector(base),
+        MeanFieldGaussian.from_vector(locked),
+        MeanFieldGaussian.from_mean_variance(base, base),
+        MeanFieldGaussian.from_mean_variance(base, base)[1:],
+        MeanFieldGaussian.from_mean_variance(base, base).broadcast_to((5, 3)),
+    ]
+    base[...] = 9.0
+    for gaussian in made:
+        assert (gaussian.natural_mean == 1.0).all()
+        assert (gaussian.precision == 1.0).all()
+        assert not gaussian.natural_mean.flags.writeable
+        assert not gaussian.precision.flags.writeable
+
+
+def test_results_of_arithmetic_are_not_copied_again():
+    one = MeanFieldGaussian.from_mean_variance(np.zeros(3), np.ones(3))
+    for result in (one * one, one / one, one**2.0):
+        kept = MeanFieldGaussian(natural_mean=result.natural_mean, precision=result.precision)
+        assert kept.natural_mean is result.natural_mean
+        assert kept.precision is result.precision

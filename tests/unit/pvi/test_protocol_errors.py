@@ -177,3 +177,59 @@ def test_what_is_kept_may_differ_from_what_is_sent():
 def test_damping_is_checked(damping):
     with pytest.raises(ValueError, match="damping"):
         make_client(damping=damping)
+
+
+def update(change, sequence=1, client=0, round=0):  # noqa: A002
+    return Update(client=client, round=round, sequence=sequence, change=change)
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
+def test_updates_of_another_shape_are_refused(batch):
+    """None is repeated over coordinates, and none gives the posterior other axes."""
+    prior = MeanFieldGaussian.from_mean_variance(np.zeros(2), np.ones(2)).broadcast_to(batch)
+    server = Server(prior, 1)
+    before = server.posterior
+    shapes = {(1,), (3,), (2, 2), (4, 2), (1, 2), (3, 2), (2, 3, 2), (5, 2, 3, 2), (2, 3, 1)}
+    fit = {(*axes, 2) for axes in ((), (1,), batch, (1, *batch[1:]), batch[1:])}
+    for shape in shapes - fit:
+        factor = MeanFieldGaussian(natural_mean=np.ones(shape), precision=np.ones(shape))
+        with pytest.raises(ProtocolError, match="has the shape"):
+            server.receive(update(factor))
+    assert server.posterior is before
+    server.receive(update(MeanFieldGaussian.unit(2)), update(MeanFieldGaussian.unit(2)))
+    server.receive(update(MeanFieldGaussian.unit(2, batch), sequence=2))
+    assert server.posterior.batch_shape == batch
+
+
+def test_an_alter_hook_cannot_reshape_the_posterior():
+    server = Server(PRIOR, 1, alter=lambda total, context: total.broadcast_to((7,)))
+    with pytest.raises(ProtocolError, match="`alter` gave has the shape"):
+        server.receive(update(change(1.0, 1.0)), rng=RNG)
+    assert server.posterior is PRIOR
+
+
+def test_one_number_stands_for_one_content():
+    server = Server(PRIOR, 2)
+    first, again, other = (update(change(mean, 1.0)) for mean in (1.0, 1.0, 2.0))
+    with pytest.raises(ProtocolError, match="update 1 twice, with two contents"):
+        server.receive(first, other)
+    assert server.resolved == [0, 0]
+    assert server.receive(first, again)[0].applied
+    assert server.receive(again)[0].applied
+    for different in (other, update(change(1.0, 1.0), round=5), update(change(1.0, 1.5))):
+        with pytest.raises(ProtocolError, match="client 0 sent update 1 twice"):
+            server.receive(different)
+    assert server.posterior.natural_mean[0] == 1.0
+    # A withdrawn update was never seen, so nothing is known of its content.
+    server.withdraw(Withdrawal(client=0, sequence=2))
+    assert not server.receive(update(change(3.0, 1.0), sequence=2))[0].applied
+
+
+def test_nobody_can_overwrite_a_posterior_that_was_handed_out():
+    server, client = Server(PRIOR, 1), make_client()
+    client.acknowledge(server.receive(client.propose(server.snapshot(0), RNG))[0])
+    handed_out = (server.posterior, server.prior, server.snapshot(0).posterior, client.factor)
+    for gaussian in handed_out:
+        for array in (gaussian.natural_mean, gaussian.precision):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 7.0

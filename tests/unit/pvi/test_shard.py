@@ -54,7 +54,7 @@ def test_gram_and_moment_are_sums_over_records():
 
 
 def test_bad_shards_are_refused():
-    with pytest.raises(ValueError, match="each of 2 rows, got 3"):
+    with pytest.raises(ValueError, match="each of 2 rows of `inputs`, got 3"):
         Shard(inputs=np.zeros((2, 1)), targets=np.zeros(3))
     with pytest.raises(ValueError, match=r"`targets` must be finite, got nan at \[1\]"):
         Shard(inputs=np.zeros((2, 1)), targets=[0.0, np.nan])

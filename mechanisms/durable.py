@@ -1,0 +1,51 @@
+"""One writer at a time, over threads and processes, and a mark that only grows."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_WIDTH = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The highest number that was ever written under an identity, as far as the lock remembers.
+
+    It lies in the lock's file, is written after what it speaks of, and is not forced to the disk:
+    a crash can make it too low, never too high.
+    """
+
+    handle: int
+
+    def read(self) -> tuple[str, int] | None:
+        """Identity and number; None if there is no mark, or none that can be read."""
+        words = os.pread(self.handle, _WIDTH, 0).decode("ascii", errors="replace").split()
+        if len(words) != 2 or not words[1].isdecimal() or not words[1].isascii():
+            return None
+        return words[0], int(words[1])
+
+    def write(self, identity: str, number: int) -> None:
+        """Replaces the mark."""
+        os.pwrite(self.handle, f"{identity} {number}".ljust(_WIDTH - 1).encode() + b"\n", 0)
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[Mark]:
+    """Waits until nobody else is inside for this path, in any thread or process of this machine.
+
+    The lock is the file `NAME.lock` beside it, because the file itself is replaced as a whole. The
+    system lets go of it when its holder dies. It must not be deleted while anyone is at work.
+    """
+    import fcntl  # POSIX only; the rest of the package does not need it
+
+    lock = path.with_name(path.name + ".lock")
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield Mark(handle)
+    finally:
+        # Unlocked by name: a process forked in the meantime has the handle too.
+        fcntl.flock(handle, fcntl.LOCK_UN)
+        os.close(handle)

@@ -1,0 +1,101 @@
+"""Transcripts as plain arrays and facts, and back, through an allow-list.
+
+The facts behind a message are few and repeat, so each occurs once and releases name it by number.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accountants import codec, validate
+from mechanisms.primitives.sampling import AllRecords, FixedSize, Poisson, Sampling, Shuffled
+from mechanisms.release import Contribution, Release, ServerNoise, Transcript
+from pvi import CheckpointError, Packed
+
+_SAMPLINGS: Mapping[str, type[Any]] = {
+    kind.__name__: kind for kind in (AllRecords, Poisson, FixedSize, Shuffled)
+}
+_SOURCES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (Contribution, ServerNoise)}
+
+
+def pack(transcript: Sequence[Release]) -> Packed:
+    """The transcript in plain things.
+
+    Raises:
+      CheckpointError: A sampling scheme is none that a file may name.
+    """
+    sources: list[Contribution | ServerNoise] = []
+    numbers: dict[Contribution | ServerNoise, int] = {}
+    for release in transcript:
+        if release.source not in numbers:
+            numbers[release.source] = len(sources)
+            sources.append(release.source)
+    facts = {
+        "sources": [encode(source) for source in sources],
+        "releases": [[r.round, r.group, numbers[r.source]] for r in transcript],
+    }
+    values = {str(i): r.value for i, r in enumerate(transcript) if r.value is not None}
+    return Packed(facts, values)
+
+
+def unpack(packed: Packed, clients: int) -> Transcript:
+    """What `pack` was given; any exception means that it was something else."""
+    sources = [decode(source, clients) for source in packed.facts["sources"]]
+    values = dict(packed.arrays)
+    found, last = [], 0
+    for number, (round_number, group, index) in enumerate(packed.facts["releases"]):
+        if validate.count("group", group, minimum=last) not in (last, last + 1) or index < 0:
+            raise CheckpointError(f"release {number} cannot follow the one before it")
+        source, last = sources[index], group
+        found.append(
+            Release(
+                value=_finite(number, values.pop(str(number), None)),
+                sender=source.client if isinstance(source, Contribution) else -1,
+                round=validate.count("round", round_number),
+                group=group,
+                source=source,
+            )
+        )
+    if values:
+        raise CheckpointError(f"values belong to no release: {sorted(values)}")
+    return tuple(found)
+
+
+def encode(source: Contribution | ServerNoise) -> dict[str, Any]:
+    """The facts behind a message."""
+    fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
+    if isinstance(source, Contribution):
+        fields["sampling"] = _encode_sampling(source.sampling)
+    return {"type": type(source).__name__} | fields
+
+
+def _encode_sampling(sampling: Sampling) -> dict[str, Any]:
+    name = type(sampling).__name__
+    if _SAMPLINGS.get(name) is not type(sampling):
+        raise CheckpointError(f"`sampling` must be one of {sorted(_SAMPLINGS)}, got {sampling!r}")
+    fields: dict[str, Any] = dataclasses.asdict(sampling)  # type: ignore[call-overload]
+    return {"type": name} | fields
+
+
+def decode(data: Any, clients: int) -> Contribution | ServerNoise:
+    """What `encode` was given; any exception means that it was something else."""
+    body = dict(codec.expect(dict, "source", data))
+    kind = _SOURCES[body.pop("type")]
+    codec.expect_keys("source", body, {field.name for field in dataclasses.fields(kind)})
+    if kind is Contribution:
+        scheme = dict(body["sampling"])
+        body["sampling"] = _SAMPLINGS[scheme.pop("type")](**scheme)
+        body["extra_multipliers"] = tuple(body["extra_multipliers"])
+        if body["client"] >= clients:
+            raise CheckpointError(f"a release is client {body['client']}'s; there are {clients}")
+    source: Contribution | ServerNoise = kind(**body)
+    return source
+
+
+def _finite(number: int, value: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+    if value is not None and not np.isfinite(value).all():
+        raise CheckpointError(f"the value of release {number} is not finite")
+    return value
