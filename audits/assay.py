@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from dp_accounting import UnsupportedEventError
 
-from accountants import Bounds, Certificate, codec
+from accountants import Bounds, Certificate, codec, validate
 from audits.claims import Claim
 from audits.evidence import Evidence
 from audits.pairs import Pair
-from audits.testing.auditor import DEFAULT_SAMPLES, audit
+from audits.testing.auditor import DEFAULT_SAMPLES, audit, check_options
 from audits.testing.statistics import Statistic, Weighted
 from audits.verdict import Verdict
 from audits.wording import down, interval, up
@@ -46,6 +46,16 @@ class Assay:
     refusal: str
     attained: bool
     verdict: Verdict
+
+    def __post_init__(self) -> None:
+        validate.text("name", self.name)
+        validate.instance("scope", self.scope, Scope)
+        delta = validate.open_unit("delta", self.delta)
+        if self.certificate is not None:
+            validate.instance("certificate", self.certificate, Certificate).bounds(delta)
+        validate.text("refusal", self.refusal)
+        validate.flag("attained", self.attained)
+        validate.instance("verdict", self.verdict, Verdict)
 
     @property
     def claim(self) -> Claim:
@@ -185,8 +195,11 @@ def assay(
     >>> found.consistent, found.contradicted
     (True, False)
     """
-    scope = experiment.scopes[0] if scope is None else scope
-    delta = experiment.delta if delta is None else delta
+    validate.instance("experiment", experiment, Experiment)
+    scope = experiment.scopes[0] if scope is None else validate.instance("scope", scope, Scope)
+    delta = experiment.delta if delta is None else validate.open_unit("delta", delta)
+    stated = None if claim is None else Claim.of(claim)
+    check_options(executor, statistic, progress)
     certificate, refusal = None, ""
     try:
         certificate = experiment.certify(scope, delta)
@@ -194,8 +207,9 @@ def assay(
         if claim is None:
             raise
         refusal = str(error)
-    stated = certificate if claim is None else claim
-    assert stated is not None
+    if stated is None:
+        assert certificate is not None
+        stated = Claim.of(certificate)
     if pair is None:
         extreme = worst_case(experiment, scope)
         pair = Pair(extreme.first, extreme.second, extreme.description)

@@ -2,12 +2,14 @@
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from accountants import codec, validate
 
 _FORMAT = "dp-assay/evidence"
+_LOGS = ("log_e_value", "log_largest_wealth")
 
 
 class Method(enum.Enum):
@@ -26,6 +28,43 @@ class Method(enum.Enum):
         return self not in (Method.ONE_RUN, Method.WHITE_BOX)
 
 
+def _bound(name: str, value: Any) -> float:
+    """A number from 0 to infinity."""
+    infinite = isinstance(value, float) and value == math.inf
+    return math.inf if infinite else validate.non_negative(name, value)
+
+
+def _step(name: str, value: Any) -> tuple[int, float]:
+    """A number of draws, and what was reached by then; wealth may be lost without end."""
+    entries = _entries(name, value, 2)
+    reached = entries[1]
+    if not (isinstance(reached, float) and math.isinf(reached)):
+        reached = validate.real(name, reached)
+    return validate.count(name, entries[0], minimum=0), reached
+
+
+def _counts(name: str, value: Any) -> tuple[int, int, int]:
+    first, second, third = (
+        validate.count(name, entry, minimum=0) for entry in _entries(name, value, 3)
+    )
+    return first, second, third
+
+
+def _entries(name: str, value: Any, size: int) -> tuple[Any, ...]:
+    entries: tuple[Any, ...] = validate.sequence(name, value)
+    if len(entries) != size:
+        raise validate.refusal(name, f"entries of {size} numbers", value)
+    return entries
+
+
+_LISTS: dict[str, Callable[[str, Any], Any]] = {
+    "assumptions": validate.text,
+    "wealth_path": _step,
+    "epsilon_path": _step,
+    "trade_off_points": _counts,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Draws used, what they amount to, and how they were obtained.
@@ -34,9 +73,12 @@ class Evidence:
       method: How the evidence was found.
       samples: Draws per side (or trials) that the verdict rests on.
       drawn: Draws per side that were made; a block is drawn before it is looked at.
-      log_e_value: The log of the largest wealth reached against the claim, `None` for fixed-sample
-        methods. e^{−log_e_value} is a p-value at any stopping time.
-      p_value: A valid p-value of the claim, or `None` if no claim was tested.
+      log_e_value: The log of the wealth against the claim when the audit stopped, an e-value: under
+        a true claim its mean is at most 1. `None` for methods without one.
+      log_largest_wealth: The log of the largest wealth on the way, no e-value: its mean has no
+        bound. Under a true claim it reaches log(1/p) with probability at most p (Ville).
+      p_value: A valid p-value of the claim, or `None` if no claim was tested; where there is a
+        wealth, one over the largest.
       epsilon_lower: Lower bound of ε at `delta`, at the same confidence; separately valid.
       delta: The δ of `epsilon_lower`.
       confidence: 1 − α.
@@ -55,6 +97,7 @@ class Evidence:
     confidence: float
     drawn: int = 0
     log_e_value: float | None = None
+    log_largest_wealth: float | None = None
     p_value: float | None = None
     epsilon_lower: float = 0.0
     delta: float = 0.0
@@ -67,14 +110,24 @@ class Evidence:
     trade_off_points: tuple[tuple[int, int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.method, Method):
-            raise TypeError(f"`method` must be a Method, got {self.method!r}.")
-        validate.count("samples", self.samples, minimum=0)
+        validate.instance("method", self.method, Method)
+        for name in ("samples", "drawn"):
+            validate.count(name, getattr(self, name), minimum=0)
         validate.open_unit("confidence", self.confidence)
-        for name in ("epsilon_lower", "delta", "log_e_value", "p_value"):
-            value = getattr(self, name)
-            if value is not None and math.isnan(value):
-                raise ValueError(f"`{name}` must be a number, got {value!r}.")
+        _bound("epsilon_lower", self.epsilon_lower)
+        validate.closed_unit("delta", self.delta)
+        if self.log_e_value not in (None, math.inf, -math.inf):
+            validate.real("log_e_value", self.log_e_value)
+        if self.log_largest_wealth is not None:
+            _bound("log_largest_wealth", self.log_largest_wealth)
+        if self.p_value is not None:
+            validate.closed_unit("p_value", self.p_value)
+        if self.seed is not None:
+            validate.count("seed", self.seed, minimum=0, maximum=2**128)
+        for name in ("pair", "statistic"):
+            validate.text(name, getattr(self, name))
+        for name, check in _LISTS.items():
+            object.__setattr__(self, name, validate.sequence(name, getattr(self, name), check))
 
     def to_json(self) -> str:
         """JSON text; infinity is the string "inf"."""
@@ -83,7 +136,7 @@ class Evidence:
     def as_dictionary(self) -> dict[str, Any]:
         """The fields as JSON-ready values."""
         body = asdict(self) | {"method": self.method.value}
-        for name in ("epsilon_lower", "log_e_value", "p_value"):
+        for name in ("epsilon_lower", *_LOGS, "p_value"):
             if body[name] is not None:
                 body[name] = codec.encode_real(body[name])
         return {
@@ -96,17 +149,18 @@ class Evidence:
     @classmethod
     def from_dictionary(cls, body: dict[str, Any]) -> "Evidence":
         """What `as_dictionary` made; a `ValueError` for anything else."""
+        given: dict[str, Any] = codec.expect(dict, "body", body)
+        body = {"log_largest_wealth": None} | given
         codec.expect_keys("evidence", body, set(cls.__dataclass_fields__))
         known = {method.value: method for method in Method}
         keywords = dict(body) | {
             "method": known[validate.one_of("method", body["method"], list(known))]
         }
-        for name in ("epsilon_lower", "log_e_value", "p_value"):
+        for name in ("epsilon_lower", *_LOGS, "p_value"):
             if keywords[name] is not None:
                 keywords[name] = codec.decode_real(name, keywords[name])
-        for name in ("wealth_path", "epsilon_path", "trade_off_points"):
-            keywords[name] = tuple(tuple(codec.expect(list, name, row)) for row in keywords[name])
-        keywords["assumptions"] = tuple(codec.expect(list, "assumptions", body["assumptions"]))
+        for name in _LISTS:
+            codec.expect(list, name, body[name])
         return cls(**keywords)
 
     @classmethod

@@ -5,7 +5,7 @@ import json
 import math
 from dataclasses import dataclass
 
-from accountants import codec
+from accountants import codec, validate
 from audits.claims import Claim
 from audits.evidence import Evidence
 from audits.wording import down, up
@@ -38,6 +38,13 @@ class Verdict:
     evidence: Evidence
     reason: str = ""
 
+    def __post_init__(self) -> None:
+        validate.instance("word", self.word, Word)
+        if not isinstance(self.claim, Claim):
+            raise TypeError(f"`claim` must be a Claim, got {validate.shown(self.claim)}.")
+        validate.instance("evidence", self.evidence, Evidence)
+        validate.text("reason", self.reason)
+
     @property
     def refuted(self) -> bool:
         """Whether the word is `REFUTED`."""
@@ -65,12 +72,9 @@ class Verdict:
         """Reads what `to_json` wrote; refuses anything else with a `ValueError`."""
         body = codec.load_document(_FORMAT, text)
         codec.expect_keys("verdict", body, {"word", "claim", "evidence", "reason", "explanation"})
-        if body["word"] not in Word.__members__:
-            raise ValueError(
-                f"`word` must be one of {list(Word.__members__)}, got {body['word']!r}."
-            )
+        codec.expect(str, "explanation", body["explanation"])
         return cls(
-            word=Word[body["word"]],
+            word=Word[validate.one_of("word", body["word"], list(Word.__members__))],
             claim=Claim.from_json(json.dumps(body["claim"])),
             evidence=Evidence.from_dictionary(codec.expect(dict, "evidence", body["evidence"])),
             reason=codec.expect(str, "reason", body["reason"]),

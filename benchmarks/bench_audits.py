@@ -1,6 +1,8 @@
 """Power, false alarms and time of the audits: `python benchmarks/bench_audits.py [SECTION ...]`.
 
-Writes `benchmarks/results/audits.json`; a section that is not asked for keeps its last figures.
+Writes `benchmarks/results/audits.json`; a section that is not asked for keeps its last figures. The
+long sections record after every batch, and go on from there if they are started again with the same
+seed, draws and versions. `--cases` takes some of their cases only.
 """
 
 import argparse
@@ -10,7 +12,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -26,17 +28,32 @@ import numpy as np
 from scipy import stats
 from true_mechanisms import TRUE, gaussian
 
+from accountants import gaussian as gaussian_curve
 from accountants import versions
 from audits import (
     Claim,
     EventClaim,
     PointClaim,
     audit,
+    clopper_pearson,
+    estimate_epsilon,
 )
 from audits.estimators.white_box import audit_noise
 
 SEED = 20240607
-RESULTS = ROOT / "benchmarks" / "results" / "audits.json"
+RESULTS = Path(os.environ.get("RESULTS", ROOT / "benchmarks" / "results" / "audits.json"))
+
+
+BATCH = 50
+
+
+def resumed(section: str, setting: dict[str, Any]) -> dict[str, Any]:
+    """The figures that an earlier start left behind, if it had the same setting and versions."""
+    if not RESULTS.exists():
+        return {}
+    entry = json.loads(RESULTS.read_text()).get(section, {})
+    same = entry.get("setting") == setting and entry.get("versions") == versions.installed()
+    return dict(entry["figures"]) if same else {}
 
 
 def one_true(name: str, confidence: float, draws: int, seeds: list[int]) -> list[bool]:
@@ -56,36 +73,146 @@ def one_true(name: str, confidence: float, draws: int, seeds: list[int]) -> list
     ]
 
 
-def false_alarms(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
-    """Audits of true claims at 95%, looked at after every draw and stopped when it pleases.
+def in_batches(
+    pool: ProcessPoolExecutor, work: Callable[[list[int]], list[Any]], done: int, runs: int
+) -> Iterator[list[Any]]:
+    """Results of seeds done, …, runs − 1, two batches per worker at a time."""
+    width = 2 * BATCH * pool._max_workers
+    for start in range(done, runs, width):
+        stop = min(runs, start + width)
+        batches = [list(range(i, min(stop, i + BATCH))) for i in range(start, stop, BATCH)]
+        yield [row for batch in pool.map(work, batches) for row in batch]
 
-    Rounds of 1,000 runs of each mechanism, with the figures so far after each round.
-    """
-    alarms, done = dict.fromkeys(TRUE, 0), 0
-    while done < runs:
-        size = min(1000, runs - done)
-        for name in TRUE:
-            batches = [
-                list(range(i, min(done + size, i + 50))) for i in range(done, done + size, 50)
-            ]
-            found = pool.map(partial(one_true, name, 0.95, 200), batches)
-            alarms[name] += sum(sum(batch) for batch in found)
-        done += size
-        p_values = {
-            name: float(stats.binomtest(count, done, 0.05, alternative="greater").pvalue)
-            for name, count in alarms.items()
-        }
-        yield {
-            name: {
-                "runs": done,
-                "alarms": alarms[name],
-                "rate": alarms[name] / done,
-                "p_value_of_more_than_5_percent": p_values[name],
-                "within_target": p_values[name] > 1e-6,
-                "draws_per_side": 200,
+
+def alarms(
+    pool: ProcessPoolExecutor, section: str, draws: int, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Audits of true claims at 95%, looked at after every draw and stopped when it pleases."""
+    figures = resumed(section, {"draws": draws})
+    for name in options.cases or TRUE:
+        found = figures.get(name, {"runs": 0, "alarms": 0})
+        work = partial(one_true, name, 0.95, draws)
+        before = time.perf_counter()
+        for rows in in_batches(pool, work, found["runs"], options.alarm_runs):
+            now = time.perf_counter()
+            runs, count = found["runs"] + len(rows), found["alarms"] + sum(rows)
+            p_value = float(stats.binomtest(count, runs, 0.05, alternative="greater").pvalue)
+            found = {
+                "runs": runs,
+                "alarms": count,
+                "rate": count / runs,
+                "p_value_of_more_than_5_percent": p_value,
+                "within_target": p_value > 1e-6,
+                "draws_per_side": draws,
+                "wall_seconds": found.get("wall_seconds", 0.0) + now - before,
             }
-            for name in TRUE
-        }
+            before = now
+            figures[name] = found
+            yield {"figures": figures, "setting": {"draws": draws}}
+
+
+def false_alarms(
+    pool: ProcessPoolExecutor, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    yield from alarms(pool, "false_alarms", 200, options)
+
+
+def false_alarms_long(
+    pool: ProcessPoolExecutor, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    yield from alarms(pool, "false_alarms_long", options.draws, options)
+
+
+# ε at δ = 1e-5: closed forms, the Gaussian's by the analytic curve. A geometric's is below 1 by
+# about 1e-5 over the probability of its best event.
+COVERED = {
+    "Gaussian": gaussian_curve.epsilon(1.0, 1e-5),
+    "Laplace": 1.0 + 2.0 * float(np.log1p(-1e-5)),
+    "randomised response": float(np.log(3.0 - 4e-5)),
+    "clamped geometric": 1.0,
+    "geometric": 1.0,
+}
+
+
+def one_covered(name: str, confidence: float, draws: int, seeds: list[int]) -> list[bool]:
+    """Whether the bound of ε was above the truth at any time, in each of some runs."""
+    case = TRUE[name]
+    return [
+        estimate_epsilon(
+            case.mechanism,
+            case.pair,
+            delta=1e-5,
+            confidence=confidence,
+            max_samples=draws,
+            rng=np.random.default_rng([SEED, 3, seed]),
+        ).epsilon_lower
+        > COVERED[name]
+        for seed in seeds
+    ]
+
+
+def coverage(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Bounds of ε that were wrong at some time up to the horizon; the bound never goes down."""
+    setting = {"draws": options.draws}
+    figures = resumed("coverage", setting)
+    for name in options.cases or COVERED:
+        for confidence in (0.95, 0.99):
+            key = f"{name}, {confidence:.0%}"
+            found = figures.get(key, {"runs": 0, "wrong": 0})
+            work = partial(one_covered, name, confidence, options.draws)
+            before = time.perf_counter()
+            for rows in in_batches(pool, work, found["runs"], options.alarm_runs):
+                now = time.perf_counter()
+                runs, wrong = found["runs"] + len(rows), found["wrong"] + sum(rows)
+                test = stats.binomtest(wrong, runs, 1.0 - confidence, alternative="greater")
+                found = {
+                    "runs": runs,
+                    "wrong": wrong,
+                    "p_value_of_more_than_claimed": float(test.pvalue),
+                    "wall_seconds": found.get("wall_seconds", 0.0) + now - before,
+                }
+                before = now
+                figures[key] = found
+                yield {"figures": figures, "setting": setting}
+
+
+BOUNDED = {
+    "Gaussian": lambda rng, n: (rng.normal(1, 1, n), rng.normal(0, 1, n)),
+    "Laplace": lambda rng, n: (rng.laplace(1, 1, n), rng.laplace(0, 1, n)),
+    "randomised response": lambda rng, n: (rng.random(n) < 0.75, rng.random(n) < 0.25),
+    "disjoint supports": lambda rng, n: (2 + rng.random(n), rng.random(n)),
+}
+
+
+def one_bound(name: str, draws: int, seed: int) -> tuple[float, float]:
+    """The anytime bound and Clopper and Pearson's, half of the draws to choose, of equal draws."""
+    first, second = BOUNDED[name](np.random.default_rng([SEED, 4, seed]), draws)
+    sides = {1: iter(np.asarray(first, float)), 0: iter(np.asarray(second, float))}
+    own = estimate_epsilon(
+        lambda data, rng, n: np.fromiter(sides[data], float, n),
+        (1, 0),
+        max_samples=draws,
+        chunk_size=draws,
+        rng=np.random.default_rng(0),
+    )
+    return own.epsilon_lower, clopper_pearson(first, second).epsilon_lower
+
+
+def bounds(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Lower bounds of ε at δ = 1e-5, 99%, beside those of a fixed sample."""
+    table = {}
+    for name in options.cases or BOUNDED:
+        for draws in (1000, 10_000, 100_000):
+            runs = min(options.runs, max(10, 1_000_000 // draws))
+            rows = np.array(list(pool.map(partial(one_bound, name, draws), range(runs))))
+            own, fixed = rows.mean(axis=0).tolist()
+            table[f"{name}, {draws}"] = {
+                "runs": runs,
+                "anytime_mean": own,
+                "clopper_pearson_mean": fixed,
+                "ratio": own / fixed,
+            }
+            yield {"figures": table}
 
 
 def one_false(
@@ -117,9 +244,9 @@ def summary(rows: list[tuple[int, int, bool, float]]) -> dict[str, Any]:
     }
 
 
-def power(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
+def power(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Draws until conviction at 99%."""
-    table = {}
+    table, runs = {}, options.runs
     cases = {
         "noise too small by √2, curve": (EventClaim(dpa.GaussianDpEvent(1.0)), 2**-0.5, 1, 20_000),
         "3 steps claimed, 4 done": (
@@ -140,7 +267,7 @@ def power(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
         claim.region()
         rows = list(pool.map(partial(one_false, claim, sigma, steps, draws), range(repetitions)))
         table[name] = summary(rows)
-        yield table
+        yield {"figures": table}
 
 
 def one_white_box(seed: int) -> int:
@@ -152,17 +279,27 @@ def one_white_box(seed: int) -> int:
     return verdict.evidence.samples if verdict.refuted else 10**9
 
 
-def white_box(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
+def white_box(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Draws until conviction when the noise itself is in view."""
+    runs = options.runs
     draws = np.array(list(pool.map(one_white_box, range(runs), chunksize=20)))
     yield {
-        "repetitions": runs,
-        "draws_median": float(np.median(draws)),
-        "draws_95": float(np.quantile(draws, 0.95)),
+        "figures": {
+            "repetitions": runs,
+            "draws_median": float(np.median(draws)),
+            "draws_95": float(np.quantile(draws, 0.95)),
+        }
     }
 
 
-SECTIONS = {"white_box": white_box, "power": power, "false_alarms": false_alarms}
+SECTIONS = {
+    "white_box": white_box,
+    "power": power,
+    "bounds": bounds,
+    "false_alarms": false_alarms,
+    "false_alarms_long": false_alarms_long,
+    "coverage": coverage,
+}
 
 
 def provenance() -> dict[str, Any]:
@@ -186,15 +323,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sections", nargs="*", default=list(SECTIONS), choices=[*SECTIONS, []])
     parser.add_argument("--runs", type=int, default=500, help="repetitions for power")
-    parser.add_argument("--alarm-runs", type=int, default=10_000)
+    parser.add_argument("--alarm-runs", type=int, default=2_000, help="runs of each true claim")
+    parser.add_argument(
+        "--draws", type=int, default=20_000, help="the horizon of the long sections"
+    )
+    parser.add_argument("--cases", nargs="*", help="some of the cases of a section")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     with ProcessPoolExecutor(options.workers) as pool:
         for name in options.sections or SECTIONS:
-            runs = options.alarm_runs if name == "false_alarms" else options.runs
-            for figures in SECTIONS[name](pool, runs):
-                print(json.dumps({name: figures}, ensure_ascii=False), flush=True)
-                record(name, {"figures": figures} | provenance())
+            for entry in SECTIONS[name](pool, options):
+                print(json.dumps({name: entry["figures"]}, ensure_ascii=False), flush=True)
+                record(name, entry | provenance())
 
 
 if __name__ == "__main__":

@@ -70,7 +70,8 @@ class Claim(abc.ABC):
                 return stated
             case Certificate():
                 return EventClaim(stated.event, relation=stated.neighboring_relation)
-        raise TypeError(f"`claim` must be a Claim or a Certificate, got {stated!r}.")
+        got = validate.shown(stated)
+        raise TypeError(f"`stated` must be a Claim or a Certificate, got {got}.")
 
     @property
     def is_point(self) -> bool:
@@ -133,7 +134,7 @@ class Claim(abc.ABC):
         if len(given) != 1 or "relation" not in body:
             raise ValueError(
                 f"`claim` must state a relation and exactly one of {', '.join(Claim._forms)}, "
-                f"got {', '.join(body) or 'nothing'}."
+                f"got {validate.shown(', '.join(body))}."
             )
         relation = codec.decode_relation(body.pop("relation"))
         return Claim._forms[given[0]]._read(body, relation)

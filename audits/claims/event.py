@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import FourierAccountant, RenyiAccountant, codec
+from accountants import FourierAccountant, RenyiAccountant, codec, validate
 from accountants.base import IntervalAccountant
 from audits.claims import region as regions
 from audits.claims.base import Claim
@@ -36,8 +36,7 @@ class EventClaim(Claim):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.event, dpa.DpEvent):
-            raise TypeError(f"`event` must be a DpEvent, got {self.event!r}.")
+        validate.instance("event", self.event, dpa.DpEvent)
         _ = self.accountant
 
     @cached_property

@@ -45,7 +45,8 @@ class PointClaim(Claim):
         if validate.non_negative("epsilon", epsilon) >= self.epsilon:
             return self.delta
         # The corner of the (ε, δ) region: both error rates equal (1−δ)/(1+e^ε).
-        share = (1.0 + math.exp(epsilon)) / (1.0 + math.exp(min(self.epsilon, 700.0)))
+        share = math.exp(epsilon - self.epsilon) * (1.0 + math.exp(-epsilon))
+        share /= 1.0 + math.exp(-self.epsilon)
         return 1.0 - (1.0 - self.delta) * share * (1.0 - 1e-15)
 
     def epsilon_upper(self, delta: float) -> float:

@@ -40,6 +40,8 @@ class Region:
     Attributes:
       epsilons: The ε ≥ 0 of the lines.
       deltas: The claimed δ(ε) there, upper bounds.
+      w: The weights of P(S), in order of the lines' slope, both directions together.
+      v: The weights of Q(Sᶜ).
     """
 
     epsilons: FloatArray
@@ -55,9 +57,10 @@ class Region:
         epsilons, deltas = epsilons[kept], np.clip(deltas[kept], 0.0, 1.0)
         # A claim of δ(0) = 0 says P = Q; a little slack keeps the region's interior non-empty.
         deltas = np.where(epsilons == 0.0, np.maximum(deltas, 1e-9), deltas)
-        total = np.exp(epsilons) + deltas
-        small = 1.0 / total / (1.0 + _ROUNDING)
-        large = np.exp(epsilons) / total / (1.0 + _ROUNDING)
+        # Both weights divided by e^ε, which overflows beyond ε = 709.
+        shrunk = np.exp(-epsilons)
+        large = 1.0 / (1.0 + deltas * shrunk) / (1.0 + _ROUNDING)
+        small = shrunk * large
         mirrored = slice(None, 0, -1) if epsilons[0] == 0.0 else slice(None, None, -1)
         return cls(
             epsilons=epsilons,
@@ -70,7 +73,9 @@ class Region:
         """The least type II error that the claim allows at each type I error; a lower bound."""
         # w·(1 − β) + v·(1 − α) ≤ 1 with S the event "reject"; α = Q(S), β = P(Sᶜ).
         w, v = self.w[:, None], self.v[:, None]
-        errors: FloatArray = ((w + v * (1.0 - alphas[None, :]) - 1.0) / w).max(axis=0)
+        # Beyond ε = 709 a line's w is too small to divide by: −∞, such a line says nothing.
+        with np.errstate(over="ignore", divide="ignore"):
+            errors: FloatArray = ((w + v * (1.0 - alphas[None, :]) - 1.0) / w).max(axis=0)
         return np.maximum(0.0, errors)
 
     def gaussian_scale(self) -> float:

@@ -19,7 +19,7 @@ from audits.claims import (
     ZeroConcentratedClaim,
 )
 from audits.cli import Commands, drawing, options
-from audits.cli.loading import Place, UserCodeError, UserMechanism, load
+from audits.cli.loading import Place, UserCodeError, UserMechanism, call, load
 from audits.pairs import Pair
 from audits.testing.auditor import DEFAULT_SAMPLES, audit
 from audits.testing.hunting import hunt
@@ -60,7 +60,8 @@ example (my_file.py):
   dp-assay audit my_file.py:mechanism --noise-multiplier 1
 
 Exit code 1 if the claim is refuted: it is false, or an event of probability 1 − confidence has
-happened. Exit code 0 if it is not refuted, which is no proof. Exit code 2 for bad input.
+happened. Exit code 0 if it is not refuted, which is no proof. Exit code 2 for bad input, 3 if the
+mechanism raises an exception or ends its process: then there is no verdict.
 """
 
 
@@ -156,7 +157,7 @@ def _run(given: argparse.Namespace) -> int:
                 try:
                     verdict = hunt(mechanism, claim, bound=bound, executor=executor, **settings)
                 except UserCodeError as error:
-                    raise UserCodeError(
+                    raise type(error)(
                         f"{error} A hunt gives it arrays of shape (records, dimension); give PAIR "
                         "or --pair for other data."
                     ) from error
@@ -225,7 +226,7 @@ def _pair(given: argparse.Namespace, place: Place) -> Pair | None:
     else:
         return None
     found = where.find()
-    found = found() if callable(found) else found
+    found = call(where, found) if callable(found) else found
     if isinstance(found, Pair):
         return found
     if not isinstance(found, (tuple, list)) or len(found) != 2:

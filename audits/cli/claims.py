@@ -101,6 +101,6 @@ def _save_plot(result: "ClaimResult", file: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure = plt.gcf()  # the one that was just made
-    figure.savefig(file, dpi=150)
+    drawing.save(figure, file)
     plt.close(figure)
     print(f"wrote {file}", file=sys.stderr)

@@ -1,11 +1,13 @@
 """Pictures that a command writes to a file; needs matplotlib."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accountants import epsilon_curve
+from accountants.files import write_atomically
 from audits.cli.options import SampledSteps, check_writable, sampling_words
 from audits.verdict import Verdict
 
@@ -39,7 +41,7 @@ def draw_epsilon(
         axes.set(xscale="log")
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.legend(frameon=False)
-    _save(figure, file)
+    save(figure, file)
 
 
 def draw_verdict(file: Path, verdict: Verdict) -> None:
@@ -50,7 +52,7 @@ def draw_verdict(file: Path, verdict: Verdict) -> None:
     left, right = figure.subplots(1, 2)
     plot_wealth(verdict, left)
     plot_trade_off(verdict, right)
-    _save(figure, file)
+    save(figure, file)
 
 
 def check_plot(file: Path | None) -> None:
@@ -74,5 +76,8 @@ def _figure(size: tuple[float, float]) -> "Figure":
     return Figure(figsize=size, layout="constrained")
 
 
-def _save(figure: "Figure", file: Path) -> None:
-    figure.savefig(file, dpi=150)
+def save(figure: "Figure", file: Path, *, dpi: int = 150) -> None:
+    """Writes the picture, whole or not at all."""
+    image = io.BytesIO()
+    figure.savefig(image, format=file.suffix[1:].lower(), dpi=dpi)
+    write_atomically(file, image.getvalue())

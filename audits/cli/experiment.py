@@ -1,9 +1,12 @@
 """`dp-assay plan`, `run` and `assay`: an experiment in a file, before, while and after it runs."""
 
 import argparse
+import contextlib
 import json
+import math
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from mechanisms import Experiment, Run, Scope, ScopedCost
     from pvi import Shard
 
+_MOST_MESSAGES = 1_000_000
 _PLAN_EXAMPLE = """\
 example:
   dp-assay plan experiment.toml
@@ -94,7 +98,26 @@ def add(commands: Commands) -> None:
 def _load(given: argparse.Namespace) -> "Experiment":
     from mechanisms import Experiment
 
-    return Experiment.load(given.file)
+    file = Path(given.file)
+    try:
+        _refuse_the_endless(file)
+        return Experiment.load(file)
+    except RecursionError as error:
+        raise ValueError(f"`FILE` must be nested less deeply, got {file.name}.") from error
+
+
+def _refuse_the_endless(file: Path) -> None:
+    """A plan has an entry for every message: a number too many in a file would take days."""
+    readers: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": json.loads}
+    body: Any = None
+    if file.suffix in readers:
+        with contextlib.suppress(ValueError):  # said better by whoever reads it in earnest
+            body = readers[file.suffix](file.read_text(encoding="utf-8"))
+    numbers = [body.get(name) for name in ("clients", "rounds")] if isinstance(body, dict) else []
+    if math.prod(one for one in numbers if isinstance(one, int)) > _MOST_MESSAGES:
+        raise ValueError(
+            f"`clients` times `rounds` must be at most {_MOST_MESSAGES:,} in {file.name}, got more."
+        )
 
 
 def _plan(given: argparse.Namespace) -> int:

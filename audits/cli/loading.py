@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -16,11 +16,16 @@ from typing import Any
 import numpy as np
 
 from accountants.validate import did_you_mean
-from audits.testing.statistics import as_matrix
+
+_NOT_STOPPED = (Exception, SystemExit, GeneratorExit)  # all but an interrupt
 
 
 class UserCodeError(ValueError):
-    """What went wrong in the user's code, in one line."""
+    """What is wrong with the user's code, in one line."""
+
+
+class UserCrashError(UserCodeError):
+    """An exception that the user's code raised, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,22 @@ def load(module: str) -> ModuleType:
         sys.modules[name] = loaded
         spec.loader.exec_module(loaded)
         return loaded
-    except (Exception, SystemExit) as error:
-        raise UserCodeError(f"`{module}` must be importable, but {_what(error)}.") from error
+    except _NOT_STOPPED as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]
+        kind = UserCodeError if absent or isinstance(error, SyntaxError) else UserCrashError
+        raise kind(f"`{module}` must be importable, but {_what(error)}.") from error
+
+
+def call(place: Place, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What the user's function returns.
+
+    Raises:
+      UserCrashError: It raised something, were it `SystemExit`.
+    """
+    try:
+        return function(*arguments)
+    except _NOT_STOPPED as error:
+        raise UserCrashError(f"`{place}` failed: {_what(error)}.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +119,21 @@ class UserMechanism:
     def __call__(self, data: Any, rng: np.random.Generator, n: int) -> Any:
         """`n` outputs."""
         function = self.place.find()
-        try:
-            if self.one_at_a_time:
-                outputs = [function(data, rng) for _ in range(n)]
-            else:
-                outputs = function(data, rng, n)
-        except (Exception, SystemExit) as error:
-            raise UserCodeError(f"`{self.place}` failed: {_what(error)}.") from error
+        if self.one_at_a_time:
+            outputs = [call(self.place, function, data, rng) for _ in range(n)]
+        else:
+            outputs = call(self.place, function, data, rng, n)
         if not hasattr(outputs, "__len__") or len(outputs) != n:
             got = f"{len(outputs)}" if hasattr(outputs, "__len__") else repr(outputs)
             raise UserCodeError(
                 f"`{self.place}` must return n = {n} outputs, got {got}; a function that gives "
                 "one output takes (data, rng) only, or needs --one-at-a-time."
             )
-        try:
-            as_matrix(outputs)
-        except TypeError as error:
+        if not isinstance(outputs, Sequence | np.ndarray) or all(one is None for one in outputs):
             raise UserCodeError(
-                f"`{self.place}` must return numbers, or arrays of numbers of one shape, got "
-                f"{_first(outputs)!r}; make each output a number first."
-            ) from error
+                f"`{self.place}` must return its outputs, as a list or an array, got "
+                f"{_first(outputs)!r}."
+            )
         return outputs
 
 

@@ -1,16 +1,22 @@
 """The `dp-assay` command.
 
-Exit codes: 0 nothing refuted, 1 a claim or an accountant refuted, 2 bad input, 130 interrupted.
+Exit codes: 0 nothing refuted, 1 a claim or an accountant refuted, 2 bad input, 3 no answer because
+something crashed, 128 + n ended by signal n (130 interrupted, 141 the reader of the output left).
 """
 
 import argparse
+import contextlib
+import errno
 import importlib.metadata
 import io
 import os
 import re
+import select
 import sys
+import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
 
 import dp_accounting as dpa
 
@@ -25,6 +31,8 @@ from audits.cli import (
     study,
     zoo,
 )
+from audits.cli.loading import UserCrashError
+from audits.cli.supervise import CRASHED, exit_code, open_standard_streams, say, supervised
 
 _COMMANDS = (epsilon, calibrate, crosscheck, experiment, audit, zoo, claims, study, report)
 _DESCRIPTION = """\
@@ -41,11 +49,24 @@ examples:
   dp-assay epsilon --noise-multiplier 1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
   dp-assay audit my_file.py:mechanism --noise-multiplier 1
 
-Every command has --help and --json. Exit codes: 0 nothing refuted, 1 a claim refuted or an
-outcome that was not expected, 2 bad input. "Not refuted" is no proof.
+Every command has --help and --json. "Not refuted" is no proof.
+
+exit codes:
+  0    an answer, and nothing refuted
+  1    a claim refuted, or an outcome that was not expected
+  2    bad input: nothing was computed, or not to its end; standard error says what to change
+  3    no answer: the audited code, a worker or dp-assay itself crashed, or the disk is full. With
+       DP_ASSAY_TRACEBACK=1 in the environment the traceback is shown
+  130, 143, 141
+       ended by an interrupt, by a termination, or because the reader of the output had gone
 """
-_INTERRUPTED = 130
+_TRACEBACK_VARIABLE = "DP_ASSAY_TRACEBACK"
 _PIPE_CLOSED = 141  # 128 + SIGPIPE, as other commands end
+# Nothing that other input would change.
+_NOT_THE_INPUTS_FAULT = frozenset(
+    getattr(errno, name, None)
+    for name in ("EAGAIN", "EBADF", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOSPC", "EPIPE")
+)
 
 
 # argparse takes -1e-5 for an option, and says that the one before it lacks its argument.
@@ -70,30 +91,113 @@ class _Parser(argparse.ArgumentParser):
         """One line and exit code 2."""
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As argparse does it, but help that cannot be written is not passed over."""
+        (file or sys.stderr).write(message or "")
+
+
+class _Messages:
+    """Standard error, for messages that may get lost: their reader's absence is no error."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes if it can."""
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flushes if it can."""
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code."""
+    """Runs the command line and returns its exit code.
+
+    Args:
+      arguments: By default those of this process; then the command runs in a child process, so that
+        nothing that happens there can pass for an answer. Given ones run here.
+    """
+    if arguments is not None or not hasattr(os, "fork"):
+        return _run(arguments)
+    if not open_standard_streams():
+        say("standard output must be open, got a closed one.")
+        return CRASHED
+    return supervised(lambda: _run(None))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ε gets a question mark
-    options = _parser().parse_args(arguments)
+    with contextlib.redirect_stderr(_Messages(sys.stderr)):
+        try:
+            try:
+                options = _parser().parse_args(arguments)
+            finally:
+                sys.stdout.flush()  # --help has a reader too
+            code = int(_answer(options))
+            sys.stdout.flush()
+            return code
+        except OSError as error:
+            return _unwritable(error)
+        except KeyboardInterrupt as stop:
+            code = exit_code(stop)
+            print(f"\ndp-assay: {'interrupted' if code == 130 else 'ended'}", file=sys.stderr)
+            return code
+
+
+def _answer(options: argparse.Namespace) -> int:
+    """Runs the command; what goes wrong becomes one line and an exit code."""
     try:
-        code = int(options.run(options))
-        sys.stdout.flush()
-        return code
+        return int(options.run(options))
+    except UserCrashError as error:
+        return _complain(error, CRASHED, str(error))
     except (ValueError, TypeError, dpa.UnsupportedEventError) as error:
-        print(f"dp-assay: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            # The reader of our output has gone; the interpreter's last flush must not complain.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return _PIPE_CLOSED
-        print(f"dp-assay: {error}", file=sys.stderr)
-        return 2
+        return _complain(error, 2, str(error))
     except KeyboardInterrupt:
-        print("\ndp-assay: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+        raise
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) and _reader_has_gone():
+            raise
+        ours = isinstance(error, ChildProcessError) or error.errno in _NOT_THE_INPUTS_FAULT
+        return _complain(error, CRASHED if ours else 2, str(error))
+    except BaseException as error:  # SystemExit included: no code but ours decides how this ends
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return _complain(error, CRASHED, f"no answer, because of an error: {what}{where}")
+
+
+def _complain(error: BaseException, code: int, text: str) -> int:
+    if os.environ.get(_TRACEBACK_VARIABLE):
+        traceback.print_exception(error)
+    say(text)
+    return code
+
+
+def _reader_has_gone() -> bool:
+    """Whether it is our own output that nobody reads, and not some worker's pipe that broke."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return bool(poll.poll(0))
+    except (AttributeError, OSError, ValueError):  # no such call here, or no such stream
+        return True
+
+
+def _unwritable(error: OSError) -> int:
+    """The answer did not reach its reader; the interpreter's last flush must not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return _PIPE_CLOSED
+    return _complain(error, CRASHED, f"the answer could not be written: {error}")
 
 
 def _parser() -> argparse.ArgumentParser:

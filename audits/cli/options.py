@@ -5,6 +5,7 @@ Messages name an option as it is typed, so values are checked here before the ac
 
 import argparse
 import math
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -246,7 +247,7 @@ def read_relation(options: argparse.Namespace) -> NeighboringRelation | None:
 def read_sampling(options: argparse.Namespace) -> SampledSteps:
     """The sampling and its relation."""
     rate = _read_rate(options)
-    given = options.sampling or ("all" if rate is None else "poisson")
+    given = ("all" if rate is None else "poisson") if options.sampling is None else options.sampling
     kind = check("--sampling", given)
     if kind not in _PROVED_FOR:
         raise ValueError(
@@ -299,15 +300,19 @@ def read_names(option: str, wanted: str, names: Iterable[str]) -> list[str]:
 
 
 def check_writable(option: str, file: Path) -> None:
-    """Refuses a file that could not be written, before anything is computed."""
-    there = file.exists()
+    """Refuses a file that could not be written, before anything is computed.
+
+    A file of another name is tried: this one may be another process's, or come to be.
+    """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("ab"):
-            pass
+        if file.exists():
+            with file.open("ab"):
+                pass
+        if file.is_file() or not file.exists():
+            with tempfile.TemporaryFile(dir=file.parent):
+                pass
     except OSError as error:
         raise ValueError(
             f"`{option}` must be a file that can be written, got {str(file)!r} ({error.strerror})."
         ) from error
-    if not there:
-        file.unlink()

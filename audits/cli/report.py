@@ -7,6 +7,7 @@ import webbrowser
 from pathlib import Path
 
 from accountants import validate
+from accountants.files import write_atomically
 from audits.cli import Commands, options
 
 _EXAMPLES = """\
@@ -52,7 +53,7 @@ def _run(given: argparse.Namespace) -> int:
     options.check_writable("--output", given.output)
     command = f"dp-assay report --seed {seed}"
     contents = gather(command=command, seed=seed, workers=workers)
-    given.output.write_text(render(contents), encoding="utf-8")
+    write_atomically(given.output, render(contents))
     if given.open:
         webbrowser.open(given.output.resolve().as_uri())
     lines = [f"{figure} {words}" for _, figure, words in counts(contents)]

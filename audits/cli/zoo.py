@@ -78,7 +78,7 @@ def _zoo(options: argparse.Namespace) -> int:
         from audits.specimens.pictures import plot_examination, plot_lint
 
         figure = plot_examination(examinations[0]) if examinations else plot_lint(lints[0])
-        figure.savefig(options.plot, dpi=110)
+        drawing.save(figure, options.plot, dpi=110)
         print(f"drawn: {options.plot}", file=sys.stderr)
     expected = [one.as_expected for one in examinations] + [one.as_expected() for one in lints]
     return 0 if all(expected) else 1

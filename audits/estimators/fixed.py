@@ -15,8 +15,11 @@ from accountants import gaussian, validate
 from accountants.arrays import FloatArray
 from audits.claims import Claim
 from audits.evidence import Evidence, Method
-from audits.testing.guesses import as_scores
+from audits.testing.scores import as_scores
 from audits.verdict import Verdict, Word
+
+# An infinite bound of ε contradicts every claim that promises anything at this one.
+_FARTHEST_EPSILON = 1e6
 
 
 def clopper_pearson(
@@ -165,7 +168,10 @@ def _lower_non_centrality(statistic: float, freedom: int, level: float) -> float
 
 
 def _two_samples(first: Any, second: Any) -> tuple[FloatArray, FloatArray]:
-    one, two = as_scores(first), as_scores(second)
+    one, two = (
+        as_scores(validate.reals(name, scores))
+        for name, scores in (("first", first), ("second", second))
+    )
     if min(one.size, two.size) < 4 or one.size != two.size:
         raise ValueError(
             "`first` and `second` must hold the same number of scores, at least 4, "
@@ -175,14 +181,17 @@ def _two_samples(first: Any, second: Any) -> tuple[FloatArray, FloatArray]:
 
 
 def judge(claim: Claim, evidence: Evidence) -> Verdict:
-    """The verdict on a claim from a lower bound of ε: refuted if the claim's δ there is smaller.
+    """The verdict on a claim from a lower bound of ε: refuted if the claim promises less there.
 
-    Evidence says ε(δ) ≥ ε′; a claim with δ_claimed(ε′) < δ says that some ε < ε′ suffices at δ.
+    The evidence says that no ε below `epsilon_lower` suffices at δ. A claim whose δ at such an ε is
+    at most δ says that it does; the claim's δ is rounded upwards, so a true claim is refuted only
+    where the evidence errs.
     """
-    refuted = evidence.epsilon_lower > 0.0 and (
-        math.isinf(evidence.epsilon_lower)
-        or claim.delta_upper(evidence.epsilon_lower) < evidence.delta
-    )
+    if not isinstance(claim, Claim):
+        raise TypeError(f"`claim` must be a Claim, got {validate.shown(claim)}.")
+    validate.instance("evidence", evidence, Evidence)
+    below = min(evidence.epsilon_lower * (1.0 - 1e-9), _FARTHEST_EPSILON)
+    refuted = evidence.epsilon_lower > 0.0 and claim.delta_upper(below) <= evidence.delta
     word = Word.REFUTED if refuted else Word.NOT_REFUTED
     reason = ""
     if not refuted and evidence.epsilon_lower == 0.0:

@@ -60,13 +60,19 @@ def audit_noise(
     """
     deviation = validate.positive("noise_multiplier", noise_multiplier)
     deviation *= validate.positive("sensitivity", sensitivity)
+    deviation = validate.positive("noise_multiplier * sensitivity", deviation)
     threshold = log_threshold(validate.open_unit("confidence", confidence))
-    max_samples = validate.count("max_samples", max_samples)
+    max_samples = validate.count("max_samples", max_samples, maximum=10**9)
+    validate.function("noise", noise)
+    validate.generator("rng", rng)
     parts: list[FloatArray] = []
     logs, drawn, crossed = np.log(_PRIOR / _PRIOR.sum()), 0, None
     while crossed is None and drawn < max_samples:
         size = min(max(10, drawn // 4), max_samples - drawn)
-        draws = np.asarray(noise(rng, size), dtype=np.float64).ravel() / deviation
+        with np.errstate(over="ignore"):  # an infinite multiple is as good as a huge one
+            draws = validate.reals("noise", noise(rng, size)).ravel() / deviation
+        if not draws.size:
+            raise ValueError("`noise` must give some draws, got none.")
         path, logs = _log_wealth(draws, logs)
         parts.append(path)
         reached = np.flatnonzero(path >= threshold)
@@ -78,7 +84,8 @@ def audit_noise(
         method=Method.WHITE_BOX,
         samples=crossed or drawn,
         drawn=drawn,
-        log_e_value=best,
+        log_e_value=float(wealth[-1]),
+        log_largest_wealth=best,
         p_value=math.exp(-best),
         confidence=confidence,
         statistic="the noise itself",

@@ -1,13 +1,13 @@
 """Running checks, reading what earlier runs recorded, and the JSON of the ledger."""
 
 import functools
-import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from accountants.seals import read_sealed
 from audits.papers.ledger import ClaimEntry, Finding, Standing
 from audits.papers.numbers import Number
 
@@ -34,9 +34,7 @@ class ClaimResult:
 @functools.cache
 def records() -> Mapping[str, Any]:
     """What `python -m audits.papers.record` wrote: versions, command, and findings by id."""
-    text = resources.files("audits.papers").joinpath(RECORD).read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return content
+    return read_sealed(resources.files("audits.papers").joinpath(RECORD))
 
 
 def recorded_finding(name: str) -> tuple[Finding, float]:

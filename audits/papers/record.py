@@ -5,11 +5,11 @@ python -m audits.papers.record --slow    # all checks
 python -m audits.papers.record ID …      # these only, slow or not; keeps the others
 """
 
-import json
 import sys
 from pathlib import Path
 
 from accountants import versions
+from accountants.seals import read_sealed, write_sealed
 from audits.papers import CLAIMS, as_json, run_claims
 from audits.papers.checks import RECORD
 from audits.papers.workshop.training import SEED
@@ -20,7 +20,7 @@ _KEPT = ("verdict", "figure", "argument", "condition", "numbers", "seconds")
 def main(arguments: list[str]) -> None:
     """Runs the checks and rewrites the record."""
     target = Path(__file__).with_name(RECORD)
-    old = json.loads(target.read_text(encoding="utf-8"))["claims"] if target.exists() else {}
+    old = read_sealed(target)["claims"] if target.exists() else {}
     everything = arguments in ([], ["--slow"])
     chosen = list(CLAIMS) if everything else arguments
     slow = arguments != []
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> None:
         "what": "Findings of the ledger of claims; all checks are deterministic, given the seed",
         "claims": {name: found[name] for name in CLAIMS if name in found},
     }
-    target.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_sealed(target, content)
 
 
 if __name__ == "__main__":

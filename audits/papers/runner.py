@@ -1,21 +1,23 @@
 """Running a study: in parallel, with a progress bar, going on where a killed run was.
 
-Each finished job is one line of a journal, written at once. A job whose line is there, with the
-same function and arguments, is not run again; so a study that was killed loses the jobs in flight
-and nothing else.
+A job whose line is in the journal whole, with the same function and arguments, is not run again; so
+a study that was killed loses the jobs in flight and nothing else.
 """
 
 import concurrent.futures
-import json
+import io
 import platform
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from accountants import versions
+from accountants.files import write_atomically
+from accountants.seals import read_sealed, write_sealed
+from audits.papers.journal import Entry, Journal, only_one
 from audits.papers.study import Job, Result, Results, Study, Table
 
 Settings = TypeVar("Settings")
@@ -39,26 +41,26 @@ def run_jobs(
     Raises:
       ChildProcessError: A worker was lost; finished jobs are in the journal.
     """
+    return _results(_run_jobs(jobs, journal, executor=executor, stream=stream))
+
+
+def _results(entries: Mapping[str, Entry]) -> dict[str, Result]:
+    return {key: entry["result"] for key, entry in entries.items()}
+
+
+def _run_jobs(
+    jobs: Sequence[Job], file: Path, *, executor: Executor | None, stream: TextIO | None
+) -> dict[str, Entry]:
+    """The journal's entries of all jobs by key, in the jobs' order."""
     keys = [job.key for job in jobs]
     if len(set(keys)) != len(keys):
         raise ValueError(f"`jobs` must have different keys, got {sorted(keys)}.")
-    found = {key: entry["result"] for key, entry in _entries(journal, jobs).items()}
-    waiting = [job for job in jobs if job.key not in found]
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    with journal.open("a", encoding="utf-8") as lines:
-        if lines.tell() and not journal.read_bytes().endswith(b"\n"):
-            lines.write("\n")  # After the line that a killed run did not finish.
-        done = len(found)
-        _show(done, len(jobs), "", stream)
-        for job, result, seconds in _finished(waiting, executor):
-            entry = {"key": job.key, "fingerprint": job.fingerprint, "seconds": round(seconds, 2)}
-            # Through text at once: what is used is what a resumed study would read.
-            text = json.dumps(entry | {"result": result})
-            lines.write(text + "\n")
-            lines.flush()
-            found[job.key] = json.loads(text)["result"]
-            done += 1
-            _show(done, len(jobs), f"{job.key} {seconds:.1f} s", stream)
+    journal = Journal(file, stream or sys.stderr)
+    found = journal.entries(jobs)
+    _show(len(found), len(jobs), "", stream)
+    for job, result, seconds in _finished([job for job in jobs if job.key not in found], executor):
+        found[job.key] = journal.add(job, result, seconds)
+        _show(len(found), len(jobs), f"{job.key} {seconds:.1f} s", stream)
     return {key: found[key] for key in keys}
 
 
@@ -72,6 +74,8 @@ def run_study(
     stream: TextIO | None = None,
 ) -> dict[str, Any]:
     """Runs what is not done yet, writes NAME.json and the figures into `folder`, returns the JSON.
+
+    One process at a time: a second run of the study in the same folder is refused.
 
     Args:
       study: One of `STUDIES`.
@@ -88,21 +92,21 @@ def run_study(
         raise ValueError(f"`folder` must be a folder, got the file {str(folder)!r}.")
     settings, stem = _version(study, quick)
     jobs = study.jobs(settings, range(count))
-    journal = folder / f"{stem}.journal.jsonl"
-    results = run_jobs(jobs, journal, executor=executor, stream=stream)
-    record = {
-        "study": study.name,
-        "summary": study.summary,
-        "command": f"dp-assay study {study.name} --seeds {count}" + (" --quick" if quick else ""),
-        "seeds": list(range(count)),
-        "settings": repr(settings),
-        "versions": versions.installed("torch"),
-        "python": platform.python_version(),
-        "job_cpu_seconds": round(
-            sum(entry["seconds"] for entry in _entries(journal, jobs).values())
-        ),
-    }
-    return _write(study, quick, folder, record, results)
+    with only_one(folder / f".{stem}.lock"):
+        entries = _run_jobs(
+            jobs, folder / f"{stem}.journal.jsonl", executor=executor, stream=stream
+        )
+        record = {
+            "study": study.name,
+            "summary": study.summary,
+            "command": f"dp-assay study {study.name} --seeds {count}" + " --quick" * quick,
+            "seeds": list(range(count)),
+            "settings": repr(settings),
+            "versions": versions.installed("torch"),
+            "python": platform.python_version(),
+            "job_cpu_seconds": round(sum(entry["seconds"] for entry in entries.values())),
+        }
+        return _write(study, quick, folder, record, _results(entries))
 
 
 def redraw_study(
@@ -128,19 +132,22 @@ def redraw_study(
     file = folder / f"{stem}.json"
     if not file.is_file():
         raise ValueError(f"`folder` must hold {file.name}, got {str(folder)!r}.")
-    record = json.loads(file.read_text(encoding="utf-8"))
-    if record["settings"] != repr(settings):
-        raise ValueError(f"{file.name} must be of the present settings; run the study again.")
-    jobs = study.jobs(settings, record["seeds"])
-    lacking = [job for job in jobs if job.key not in record["results"]]
-    results = dict(record["results"])
-    if lacking:
-        now = versions.installed("torch")
-        if any(now.get(name) != version for name, version in record["versions"].items()):
-            raise ValueError(f"{file.name} must be of the present versions; run the study again.")
-        journal = folder / f"{stem}.journal.jsonl"
-        results |= run_jobs(lacking, journal, executor=executor, stream=stream)
-    return _write(study, quick, folder, record, {job.key: results[job.key] for job in jobs})
+    with only_one(folder / f".{stem}.lock"):
+        record = read_sealed(file)
+        if record["settings"] != repr(settings):
+            raise ValueError(f"{file.name} must be of the present settings; run the study again.")
+        jobs = study.jobs(settings, record["seeds"])
+        lacking = [job for job in jobs if job.key not in record["results"]]
+        results = dict(record["results"])
+        if lacking:
+            now = versions.installed("torch")
+            if any(now.get(name) != version for name, version in record["versions"].items()):
+                raise ValueError(
+                    f"{file.name} must be of the present versions; run the study again."
+                )
+            journal = folder / f"{stem}.journal.jsonl"
+            results |= run_jobs(lacking, journal, executor=executor, stream=stream)
+        return _write(study, quick, folder, record, {job.key: results[job.key] for job in jobs})
 
 
 def _version(study: Study[Settings], quick: bool) -> tuple[Settings, str]:
@@ -161,9 +168,7 @@ def _write(
         "figures": draw(study, settings, results, folder, stem),
         "results": results,
     }
-    text = json.dumps(record, indent=1, ensure_ascii=False)
-    (folder / f"{stem}.json").write_text(text + "\n", encoding="utf-8")
-    return record
+    return write_sealed(folder / f"{stem}.json", record)
 
 
 def draw(
@@ -177,25 +182,11 @@ def draw(
     names = []
     for name, figure in study.figures(settings, results).items():
         names.append(f"{stem}_{name}.png")
+        image = io.BytesIO()
         with mpl.rc_context({"savefig.dpi": 110}):
-            figure.savefig(folder / names[-1], bbox_inches="tight", metadata={"Software": None})
+            figure.savefig(image, bbox_inches="tight", metadata={"Software": None})
+        write_atomically(folder / names[-1], image.getvalue())
     return names
-
-
-def _entries(journal: Path, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
-    """The lines of the journal that are of these jobs as they are now, by key."""
-    if not journal.exists():
-        return {}
-    wanted = {job.key: job.fingerprint for job in jobs}
-    found = {}
-    for line in journal.read_text(encoding="utf-8").splitlines():
-        try:
-            entry = json.loads(line)
-        except json.JSONDecodeError:
-            continue  # The line that was being written when the run was killed.
-        if wanted.get(entry["key"]) == entry["fingerprint"]:
-            found[entry["key"]] = entry
-    return found
 
 
 def _finished(

@@ -5,10 +5,10 @@
 """
 
 import importlib
-import json
 from importlib import resources
 from typing import Any
 
+from accountants.seals import read_sealed
 from audits.papers.runner import redraw_study, run_jobs, run_study
 from audits.papers.study import COST_COLUMN, Cost, Job, Result, Results, Row, Study, Table
 
@@ -51,5 +51,4 @@ def recorded(name: str) -> dict[str, Any] | None:
     file = resources.files("audits.papers").joinpath("recorded", f"{name}.json")
     if not file.is_file():
         return None
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return content
+    return read_sealed(file)

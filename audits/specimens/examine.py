@@ -1,13 +1,14 @@
 """Auditing specimens: one, or the whole zoo."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from accountants import validate
 from audits.specimens.lint import Lint, LintResult
 from audits.specimens.specimen import Specimen
 from audits.testing.auditor import audit
@@ -17,7 +18,9 @@ from audits.verdict import Verdict, Word
 from audits.wording import finite
 
 REPORTED_DELTA = 1e-5
+_T = TypeVar("_T")
 SOUND_SHARE = 1e-4  # of α, for what is expected not to be refuted
+_UNHURRIED = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,12 @@ class Examination:
     flawed: Verdict
     repaired: Verdict
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        validate.instance("specimen", self.specimen, Specimen)
+        validate.instance("flawed", self.flawed, Verdict)
+        validate.instance("repaired", self.repaired, Verdict)
+        validate.non_negative("seconds", self.seconds)
 
     @property
     def as_expected(self) -> bool:
@@ -60,6 +69,8 @@ def examine(
       confidence: 1 − α of the audit of what is expected to be refuted.
       executor: For the draws.
     """
+    validate.instance("specimen", specimen, Specimen)
+    confidence = validate.open_unit("confidence", confidence)
     start = time.perf_counter()
     sound = 1.0 - SOUND_SHARE * (1.0 - confidence)
     levels = [confidence if word is Word.REFUTED else sound for word in specimen.expected]
@@ -85,7 +96,8 @@ def verdict_on(
         "executor": executor,
     }
     if specimen.statistic is None:
-        return hunt(mechanism, specimen.claim, pairs=[specimen.pair], **options)
+        # No limit but the draws: a verdict must not depend on how busy the machine is.
+        return hunt(mechanism, specimen.claim, pairs=[specimen.pair], seconds=_UNHURRIED, **options)
     return audit(mechanism, specimen.pair, specimen.claim, statistic=specimen.statistic, **options)
 
 
@@ -113,9 +125,16 @@ def as_json(
 ) -> dict[str, list[dict[str, Any]]]:
     """The zoo as plain data for `json.dumps`; infinities become None."""
     return {
-        "specimens": [_examination(one) for one in examinations],
-        "lints": [_lint(one) for one in lints],
+        "specimens": [_examination(one) for one in _all("examinations", examinations, Examination)],
+        "lints": [_lint(one) for one in _all("lints", lints, Lint)],
     }
+
+
+def _all(name: str, values: Iterable[_T], kind: type[_T]) -> Iterator[_T]:
+    if not isinstance(values, Iterable):
+        raise TypeError(f"`{name}` must be a list, got {validate.shown(values)}.")
+    for value in values:
+        yield validate.instance(name, value, kind)
 
 
 def _examination(one: Examination) -> dict[str, Any]:

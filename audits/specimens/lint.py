@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from accountants import validate
 from audits.specimens.specimen import Picture, check_words
 from audits.verdict import Word
 
@@ -46,6 +47,10 @@ class Lint:
             reference=self.reference,
             explanation=self.explanation,
         )
+        validate.function("flawed", self.flawed)
+        validate.function("repaired", self.repaired)
+        if self.picture is not None:
+            validate.function("picture", self.picture)
 
     def as_expected(self) -> bool:
         """Whether the mistake is refuted and the repair is not."""

@@ -8,7 +8,6 @@ both levels: the path of the larger audit tells when the smaller one would have 
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from accountants import versions
+from accountants.seals import read_sealed, write_sealed
 from audits.specimens import SPECIMENS
 from audits.specimens.examine import run_zoo
 from audits.testing.sequential import log_threshold
@@ -30,15 +30,13 @@ CONFIDENCE = 0.99
 
 def recorded() -> dict[str, Any]:
     """The record that ships with the package."""
-    text = resources.files("audits.specimens").joinpath(RECORD).read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return content
+    return read_sealed(resources.files("audits.specimens").joinpath(RECORD))
 
 
 def outcome(name: str, seed: int) -> dict[str, Any]:
     """One specimen, one seed: the words for both, and the draws they took."""
     (one,) = run_zoo([SPECIMENS[name]], np.random.default_rng(seed), CONFIDENCE)
-    log_wealth = one.repaired.evidence.log_e_value
+    log_wealth = one.repaired.evidence.log_largest_wealth
     assert log_wealth is not None
     return {
         "flawed": one.flawed.word.value,
@@ -79,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="all if none is given")
     options = parser.parse_args(arguments)
     target = Path(__file__).with_name(RECORD)
-    old = json.loads(target.read_text(encoding="utf-8"))["specimens"] if target.exists() else {}
+    old = read_sealed(target)["specimens"] if target.exists() else {}
     names = options.names or list(SPECIMENS)
     for name, found in _outcomes(names, options.seeds, options.workers):
         old[name] = summary(name, found) | {"versions": versions.installed()}
@@ -90,9 +88,7 @@ def main(arguments: Sequence[str]) -> None:
             "command": f"python -m audits.specimens.record --seeds {options.seeds}",
             "specimens": {name: old[name] for name in SPECIMENS if name in old},
         }
-        target.write_text(
-            json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        write_sealed(target, content)
         print(name, old[name], file=sys.stderr)
 
 

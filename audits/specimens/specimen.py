@@ -24,9 +24,9 @@ def check_words(*, flaw: str, **others: str) -> None:
     """Refuses a member of the zoo whose words are missing, or whose flaw is not one sentence."""
     for name, text in {"flaw": flaw, **others}.items():
         if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"`{name}` must be a text, got {text!r}.")
+            raise validate.refusal(name, "a text", text)
     if "\n" in flaw or not flaw.endswith("."):
-        raise ValueError(f"`flaw` must be one sentence on one line, got {flaw!r}.")
+        raise validate.refusal("flaw", "one sentence on one line", flaw)
 
 
 class Expected(NamedTuple):
@@ -68,7 +68,7 @@ class Witness:
     def __post_init__(self) -> None:
         for name in ("probability_first_lower", "probability_second_upper"):
             validate.closed_unit(name, getattr(self, name))
-        if not self.event:
+        if not validate.text("event", self.event):
             raise ValueError("`event` must say what happens, got ''.")
 
     def epsilon_lower(self, delta: float) -> float:
@@ -120,6 +120,7 @@ class Specimen:
 
     def epsilon_proved(self, delta: float) -> float | None:
         """The ε that the flawed mechanism is proved to have at least; `None` without a proof."""
+        delta = validate.closed_unit("delta", delta)
         known = [] if self.witness is None else [self.witness.epsilon_lower(delta)]
         known += [] if self.proof is None else [self.proof(delta)]
         return max(known, default=None)
@@ -132,8 +133,14 @@ class Specimen:
             explanation=self.explanation,
         )
         for name in ("flawed", "repaired"):
-            if not callable(getattr(self, name)):
-                raise TypeError(f"`{name}` must be a mechanism, got {getattr(self, name)!r}.")
-        if not isinstance(self.pair, Pair):
-            raise TypeError(f"`pair` must be a Pair, got {type(self.pair).__name__}.")
+            validate.function(name, getattr(self, name))
+        if not isinstance(self.claim, Claim):
+            raise TypeError(f"`claim` must be a Claim, got {validate.shown(self.claim)}.")
+        validate.instance("pair", self.pair, Pair)
+        validate.instance("expected", self.expected, Expected)
         validate.count("max_samples", self.max_samples)
+        if self.witness is not None:
+            validate.instance("witness", self.witness, Witness)
+        for name in ("statistic", "proof", "picture"):
+            if getattr(self, name) is not None:
+                validate.function(name, getattr(self, name))

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from accountants import Certificate
+from accountants import Certificate, validate
 from audits.claims import Claim
 from audits.testing.auditor import audit
 from audits.testing.draws import DrawFunction
@@ -57,6 +57,7 @@ def assert_private(
     >>> assert_private(noisy_count, PointClaim(1.0), pair=([0, 0], [0])).word.value
     'NOT_REFUTED'
     """
+    require_conclusive = validate.flag("require_conclusive", require_conclusive)
     generator = np.random.default_rng(0) if rng is None else rng
     common: dict[str, Any] = {"confidence": confidence, "max_samples": max_samples, **options}
     if pair is None:

@@ -1,6 +1,7 @@
 """The front door: is this claim about this mechanism false?"""
 
 import math
+import time
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,25 +18,31 @@ from audits.testing.bets import best_bet
 from audits.testing.draws import DEFAULT_CHUNK, DrawFunction, Draws
 from audits.testing.epsilon_sequence import EpsilonSequence
 from audits.testing.guesses import Guess, normal_cells
+from audits.testing.panel import Panel
 from audits.testing.progress import Progress
-from audits.testing.sequential import BettingTest, log_threshold
+from audits.testing.sequential import log_threshold
 from audits.testing.statistics import (
-    Itself,
-    LinearScore,
     Statistic,
-    Summary,
-    as_matrix,
     name_of,
-    scores_of,
 )
 from audits.verdict import Verdict, Word
 from mechanisms import Experiment, Scope
 
 DEFAULT_SAMPLES = 100_000
+MOST_SAMPLES = 10**9
 _DEFAULT_DELTA = 1e-5
 _PATH_POINTS = 240
 # An audit that could not see twice the claimed privacy loss does not count as one.
 _REFERENCE, _LEAST_REFERENCE = 2.0, 0.1
+_REPEATED = (
+    "Outputs came again in the same order from calls with different seeds: the mechanism has a "
+    "generator of its own that starts anew in each call, or answers from a cache. Such draws are "
+    "not independent, and nothing can be judged by them; let it draw from the `rng` it is given."
+)
+_ALTERED = (
+    "The mechanism altered its data in place; each call had a copy of its own, so that no other "
+    "call has seen it."
+)
 
 
 def audit(
@@ -46,6 +53,7 @@ def audit(
     scope: Scope | None = None,
     confidence: float = 0.99,
     max_samples: int = DEFAULT_SAMPLES,
+    seconds: float = math.inf,
     rng: np.random.Generator,
     executor: Executor | None = None,
     statistic: Statistic | None = None,
@@ -67,6 +75,7 @@ def audit(
       scope: Whose view of an experiment; its first scope if not given.
       confidence: 1 − α.
       max_samples: The most draws per side.
+      seconds: No more draws are made once this time is up; the test is valid whenever it stops.
       rng: The audit takes one number from it, which seeds all draws.
       executor: Any `concurrent.futures.Executor`; results do not depend on its size.
       statistic: Outputs to one number each. By default numbers are taken as they are, and for
@@ -85,7 +94,8 @@ def audit(
     'REFUTED'
     """
     confidence = validate.open_unit("confidence", confidence)
-    max_samples = validate.count("max_samples", max_samples)
+    max_samples = validate.count("max_samples", max_samples, maximum=MOST_SAMPLES)
+    check_options(executor, statistic, progress)
     neighbours, claim = Pair.of(pair), Claim.of(claim)
     if delta is None:
         delta = (claim.delta if isinstance(claim, PointClaim) else 0.0) or _DEFAULT_DELTA
@@ -94,12 +104,25 @@ def audit(
     sampler = Draws(drawn, (neighbours.first, neighbours.second), seed, executor, chunk_size)
     run = Run(sampler, claim.region(), confidence, validate.closed_unit("delta", delta), statistic)
     try:
-        run.to_the_end(max_samples, Progress(max_samples, progress))
+        run.to_the_end(max_samples, Progress(max_samples, progress), seconds)
     finally:
         sampler.close()
     evidence = run.evidence(pair=neighbours.name, seed=seed)
     word, reason = _judge(run, claim, confidence)
-    return Verdict(word=word, claim=claim, evidence=evidence, reason=reason)
+    reasons = (reason, _ALTERED if sampler.altered else "")
+    return Verdict(
+        word=word, claim=claim, evidence=evidence, reason=" ".join(filter(None, reasons))
+    )
+
+
+def check_options(executor: Any, statistic: Any, progress: Any = None) -> None:
+    """Refuses what is no executor, no function of outputs, or neither True nor False."""
+    if executor is not None and not hasattr(executor, "submit"):
+        raise TypeError(f"`executor` must be an Executor, got {validate.shown(executor)}.")
+    if statistic is not None:
+        validate.function("statistic", statistic)
+    if progress is not None:
+        validate.flag("progress", progress)
 
 
 def estimate_epsilon(
@@ -119,132 +142,97 @@ def estimate_epsilon(
 
     No claim is tested and nothing is assumed about the laws; see `audits.testing.epsilon_sequence`.
 
+    Raises:
+      ValueError: The draws repeat, so that they say nothing.
+
     >>> evidence = estimate_epsilon(lambda data, rng, n: data + rng.laplace(scale=0.5, size=n),
     ...     (0.0, 1.0), delta=1e-5, max_samples=5000, rng=np.random.default_rng(0))
     >>> 1.0 < evidence.epsilon_lower <= 2.0
     True
     """
     confidence = validate.open_unit("confidence", confidence)
-    max_samples = validate.count("max_samples", max_samples)
+    max_samples = validate.count("max_samples", max_samples, maximum=MOST_SAMPLES)
+    check_options(executor, statistic, progress)
     neighbours = Pair.of(pair)
     seed = _seed(rng)
     sampler = Draws(mechanism, (neighbours.first, neighbours.second), seed, executor, chunk_size)
-    nothing = GaussianClaim(0.0).region()  # Bets against this keep the guesses going.
+    nothing = GaussianClaim(0.0).region()  # Never bet against: the threshold is infinite.
     run = Run(sampler, nothing, confidence, validate.closed_unit("delta", delta), statistic)
-    run.test.log_threshold = math.inf
+    run.log_threshold = math.inf
     try:
         run.to_the_end(max_samples, Progress(max_samples, progress))
     finally:
         sampler.close()
+    if sampler.repeated:
+        raise ValueError(f"`mechanism` must give independent draws. {_REPEATED}")
     return run.evidence(pair=neighbours.name, seed=seed, tested=False)
 
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One audit in progress: a sampler, a statistic that may still be learnt, and the two tests."""
+    """One audit in progress: a sampler, the bets against the claim, and the bound of ε."""
 
     sampler: Draws
     curve: Region
     confidence: float
     delta: float
     statistic: Statistic | None
-    test: BettingTest = field(init=False)
+    log_threshold: float = field(init=False)
+    test: Panel = field(init=False)
     bound: EpsilonSequence = field(init=False)
-    _learner: "Learner | None" = field(init=False)
 
     def __post_init__(self) -> None:
-        threshold = log_threshold(self.confidence)
-        self.test = BettingTest(self.curve, threshold)
-        self.bound = EpsilonSequence(self.delta, threshold)
-        self._learner = None
+        self.log_threshold = log_threshold(self.confidence)
+        self.bound = EpsilonSequence(self.delta, self.log_threshold)
 
-    def to_the_end(self, max_samples: int, progress: Progress) -> None:
-        """Draws until the claim is refuted or `max_samples` is reached."""
-        test = self.test
+    def to_the_end(self, max_samples: int, progress: Progress, seconds: float = math.inf) -> None:
+        """Draws until the claim is refuted, draws repeat, or `max_samples` or the time is up."""
+        deadline = time.monotonic() + seconds
+        probe = self.sampler.probe()
+        test = self.test = Panel.of(self.statistic, probe, self.curve, self.log_threshold)
         while test.crossed is None and test.samples < max_samples:
             outputs = self.sampler.draw(min(test.next_block(), max_samples - test.samples))
-            if self.statistic is None:
-                self._choose_statistic(*outputs)
-            assert self.statistic is not None
-            first, second = (scores_of(self.statistic, batch) for batch in outputs)
-            test.update(first, second)
-            if self._learner is not None and test.crossed is None:
-                past = self._learner.take(outputs)
-                if past is not None:
-                    self.statistic = self._learner.statistic
-                    test.replace_past(*past)
-            self.bound.update(first, second, test.guess)
+            if self.sampler.repeated:
+                break
+            first, second = test.update(outputs)
+            self.bound.update(first, second, test.past)
             progress.update(test.samples, test.log_wealth, test.log_threshold)
+            if time.monotonic() > deadline:
+                break
         progress.close()
-
-    def _choose_statistic(self, first: Any, second: Any) -> None:
-        width, other = as_matrix(first).shape[1], as_matrix(second).shape[1]
-        if width != other:
-            raise ValueError(
-                "`mechanism` must give outputs of one size on both data sets (a size that depends "
-                f"on the data gives them away), got {width} and {other} numbers."
-            )
-        self.statistic = Itself() if width <= 1 else Summary("sum")
-        if width > 1:
-            self._learner = Learner()
 
     def evidence(self, *, pair: str, seed: int, tested: bool = True) -> Evidence:
         """What was seen."""
         test = self.test
-        path = np.concatenate(test.path)[: test.crossed]
-        best = float(max(0.0, path.max()))
-        shown = np.unique(np.geomspace(1, path.size, _PATH_POINTS).astype(int))
+        path = np.concatenate([np.zeros(0), *test.path])[: test.crossed]
+        judged = not self.sampler.repeated
+        best = float(path.max(initial=0.0)) if judged else 0.0
+        last = float(path[-1]) if judged and path.size else 0.0
+        shown = np.unique(np.geomspace(1, max(path.size, 1), _PATH_POINTS).astype(int))
         return Evidence(
             method=Method.SEQUENTIAL_AUDIT if tested else Method.SEQUENTIAL_BOUND,
             samples=test.crossed or test.samples,
             drawn=test.samples,
-            log_e_value=best if tested else None,
+            log_e_value=last if tested else None,
+            log_largest_wealth=best if tested else None,
             p_value=math.exp(-best) if tested else None,
-            epsilon_lower=self.bound.lower,
+            epsilon_lower=self.bound.lower if judged else 0.0,
             delta=self.delta,
             confidence=self.confidence,
             seed=seed,
             pair=pair,
-            statistic=name_of(self.statistic),
-            wealth_path=tuple((int(n), float(path[n - 1])) for n in shown) if tested else (),
-            epsilon_path=tuple(self.bound.path),
+            statistic=name_of(test.leader.statistic),
+            wealth_path=tuple((int(n), float(path[n - 1])) for n in shown)
+            if tested and judged
+            else (),
+            epsilon_path=tuple(self.bound.path) if judged else (),
             trade_off_points=_trade_off(*test.past),
         )
 
 
-@dataclass(slots=True, eq=False)
-class Learner:
-    """Learns a linear score from the first half of the past whenever the past has doubled.
-
-    The second half is scored anew, so that the next guess is not flattered by its own training
-    data.
-    """
-
-    statistic: Statistic | None = None
-    _outputs: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
-    _count: int = 0
-    _next: int = 24
-    _most: int = 20_000
-
-    def take(self, outputs: tuple[Any, Any]) -> tuple[FloatArray, FloatArray] | None:
-        """Stores a block; the second half of the past under a new score when it is time for one."""
-        if self._next > self._most:
-            return None
-        for side, batch in zip(self._outputs, outputs, strict=True):
-            side.append(as_matrix(batch))
-        self._count += len(outputs[0])
-        if self._count < self._next:
-            return None
-        first, second = (np.concatenate(side) for side in self._outputs)
-        half = self._count // 2
-        score = LinearScore.learn(first[:half], second[:half])
-        self.statistic = score
-        self._outputs = ([first], [second])
-        self._next = 2 * self._count
-        return scores_of(score, first[half:]), scores_of(score, second[half:])
-
-
 def _as_drawn(mechanism: DrawFunction | Experiment, scope: Scope | None) -> DrawFunction:
+    if scope is not None:
+        validate.instance("scope", scope, Scope)
     if isinstance(mechanism, Experiment):
         return mechanism.sampler(mechanism.scopes[0] if scope is None else scope)
     if scope is not None:
@@ -253,9 +241,7 @@ def _as_drawn(mechanism: DrawFunction | Experiment, scope: Scope | None) -> Draw
 
 
 def _seed(rng: np.random.Generator) -> int:
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"`rng` must be a numpy Generator, got {rng!r}.")
-    return int(rng.integers(2**63))
+    return int(validate.generator("rng", rng).integers(2**63))
 
 
 def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
@@ -266,6 +252,8 @@ def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
         if claim.is_point
         else ""
     )
+    if run.sampler.repeated:
+        return Word.INCONCLUSIVE, _REPEATED
     if run.test.crossed is not None:
         return Word.REFUTED, weak
     if np.unique(np.concatenate(run.test.past)).size == 1:

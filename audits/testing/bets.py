@@ -46,9 +46,11 @@ _LEAST_SLACK = 1e-13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bet:
-    """Log factors per cell: `log_first[i]` if x falls into cell i, `log_second[i]` for y.
+    """Log factors per cell.
 
     Attributes:
+      log_first: What a draw on the first data set earns, by its cell.
+      log_second: What a draw on the second data set earns.
       growth: The expected log factor of one pair of draws under the guess.
     """
 

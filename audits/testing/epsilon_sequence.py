@@ -1,11 +1,23 @@
 r"""A lower bound of ε at a given δ that holds at all times at once.
 
-For each ε₀ of a fixed grid runs a wealth W(ε₀) against the claim "(ε₀, δ)-DP": the bets of
-`audits.testing.bets` on two cells, an event S and its complement, chosen from the past. If the
-mechanism's true ε at δ on this pair is ε*, then with probability at least 1 − α the wealth of the
-first grid point g ≥ ε* never reaches 1/α (Ville; (g, δ)-DP is true). The bound reported at any time
-is the largest grid point up to which *all* wealths have reached 1/α; it can exceed ε* only if W(g)
-did. So the bound is below ε* at all times simultaneously with probability 1 − α.
+For each ε₀ of a fixed grid runs a wealth W(ε₀) against the claim "(ε₀, δ)-DP": two bettors with
+fixed shares of one unit bet on events chosen from earlier blocks (`audits.testing.event_bets`), so
+that W(ε₀) is a non-negative supermartingale with W = 1 at the start if the claim is true.
+
+**Why it is a lower bound.** Let ε* be the mechanism's true ε at δ on this pair, the larger one of
+both directions, and g the first grid point with g ≥ ε*; it is fixed before any draw. (g, δ)-DP is
+true, so by Ville's inequality W(g) ever reaches 1/α with probability at most α. The bound reported
+at any time is the largest grid point up to which *all* wealths have reached 1/α at some time so
+far. It exceeds ε* only if it is at least g, hence only if W(g) has reached 1/α. So the bound is at
+most ε* at all times simultaneously with probability 1 − α. No union over the grid, the events or
+the looks is needed. Events, guesses and the blocks' sizes may depend on the past in any way.
+
+**Why it is sharp.** The first bettor takes, for each ε₀, the half-line of scores that promises the
+largest growth, with both masses one standard error less telling than they look: the event that
+looks best among many looks better than it is. The second bettor orders cells (atoms among them) by
+their likelihood ratio on one half of the past and takes the masses from the other half: it finds
+what no half-line shows. Both masses are tested at once, where Clopper–Pearson bounds pay α/2 each,
+and no draws are set aside; that pays for holding at all times.
 """
 
 from dataclasses import dataclass, field
@@ -14,23 +26,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountants.arrays import FloatArray
-from audits.testing.guesses import Guess
+from audits.testing.event_bets import event_bet, quick_growth
+from audits.testing.guesses import cell_edges
+from audits.testing.half_lines import cautious_mass, tally, thresholds
 
 GRID = np.concatenate(
-    [np.arange(0.0, 4.0, 0.05), np.arange(4.0, 12.0, 0.2), np.arange(12.0, 40.5, 2.0)]
+    [
+        np.arange(0, 200) / 100,
+        np.arange(100, 300) / 50,
+        np.arange(120, 240) / 20,
+        np.arange(12.0, 41.0),
+    ]
 )
-_BISECTIONS = 16
+Scores = tuple[FloatArray, FloatArray]
+
+_LOG_SHARES = np.log([0.8, 0.2])
+# Before so many draws no bet is worth its losses; stakes stay until the past has grown by a fifth.
+_FIRST_BET, _GROWTH = 16, 1.2
+# The ε₀ for which the best event is searched; the others choose among the events found.
+_SEARCHED = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stakes:
-    """For every grid point an event (cells whose rank is at most `last`) and four log factors."""
+    """For the grid points from `start` on, an event each and four log factors.
 
-    guess: Guess
-    rank: NDArray[np.intp]
-    last: NDArray[np.intp]
+    Attributes:
+      edges: The cells' edges.
+      members: (events, cells), whether the cell belongs to the event.
+      swapped: Per event, whether it is likelier on the second side.
+      start: The first grid point that is bet on.
+      chosen: The event of each grid point.
+      log_factors: (4, points), see `event_bet`.
+    """
+
+    edges: FloatArray
+    members: NDArray[np.bool_]
     swapped: NDArray[np.bool_]
-    log_factors: FloatArray  # (4, grid): x in S, x not in S, y in S, y not in S
+    start: int
+    chosen: NDArray[np.intp]
+    log_factors: FloatArray
+
+    def settle(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """What a block adds to the log wealth of each grid point."""
+        inside = self.members @ tally(self.edges, first), self.members @ tally(self.edges, second)
+        in_p, in_q = (np.where(self.swapped, *pair) for pair in (inside[::-1], inside))
+        outcomes = np.stack([in_p, first.size - in_p, in_q, first.size - in_q])
+        gains = np.zeros(GRID.size)
+        points = slice(self.start, self.start + self.chosen.size)
+        gains[points] = (outcomes[:, self.chosen] * self.log_factors).sum(axis=0)
+        return gains
 
 
 @dataclass(slots=True, eq=False)
@@ -45,97 +90,94 @@ class EpsilonSequence:
     delta: float
     log_threshold: float
     path: list[tuple[int, float]] = field(default_factory=list)
-    _wealth: FloatArray = field(default_factory=lambda: np.zeros(GRID.size))
+    _wealths: FloatArray = field(default_factory=lambda: np.zeros((2, GRID.size)))
     _highest: FloatArray = field(default_factory=lambda: np.zeros(GRID.size))
-    _stakes: _Stakes | None = None
+    _stakes: tuple[_Stakes | None, _Stakes | None] = (None, None)
+    _seen: int = 0
     _samples: int = 0
 
     @property
     def lower(self) -> float:
         """The bound now; 0.0 where not even ε = 0 is refuted."""
-        refuted = self._highest >= self.log_threshold
-        reached = refuted.size if refuted.all() else int(np.argmin(refuted))
+        reached = self._reached()
         return float(GRID[reached - 1]) if reached else 0.0
 
-    def update(self, first: FloatArray, second: FloatArray, next_guess: Guess | None) -> None:
-        """Bets on a block of pairs, then sets the stakes for the next one."""
+    def update(self, first: FloatArray, second: FloatArray, past: Scores) -> None:
+        """Bets on a block of pairs, then sets the stakes for the next one.
+
+        Args:
+          first: The block's scores on the first side.
+          second: As many on the second side.
+          past: The scores, up to and including the block, that the next stakes are chosen from; all
+            of them anew if the statistic has changed.
+        """
         self._samples += first.size
-        if self._stakes is not None:
-            stakes = self._stakes
-            counts = [
-                np.cumsum(
-                    np.bincount(stakes.rank[stakes.guess.cell(scores)], minlength=stakes.rank.size)
-                )[stakes.last]
-                for scores in (first, second)
-            ]
-            inside_p = np.where(stakes.swapped, second.size - counts[1], counts[0])
-            inside_q = np.where(stakes.swapped, first.size - counts[0], counts[1])
-            tally = np.stack([inside_p, first.size - inside_p, inside_q, second.size - inside_q])
-            self._wealth += (tally * stakes.log_factors).sum(axis=0)
-            self._highest = np.maximum(self._highest, self._wealth)
+        for own, stakes in zip(self._wealths, self._stakes, strict=True):
+            if stakes is not None:
+                own += stakes.settle(first, second)
+        mixture = np.logaddexp(*(_LOG_SHARES[:, None] + self._wealths))
+        self._highest = np.maximum(self._highest, mixture)
         self.path.append((self._samples, self.lower))
-        self._stakes = None if next_guess is None else _choose(next_guess, self.delta)
+        size = min(past[0].size, past[1].size)
+        if size >= _FIRST_BET and not self._seen <= size < _GROWTH * self._seen:
+            self._seen = size
+            self._stakes = self._half_line(past), self._likelihood_ratio(past)
 
+    def _reached(self) -> int:
+        """How many grid points, from the first on, are refuted."""
+        refuted = self._highest >= self.log_threshold
+        return refuted.size if refuted.all() else int(np.argmin(refuted))
 
-def _choose(guess: Guess, delta: float) -> _Stakes:
-    """The event and the stakes for each grid point, best under the guess."""
-    order = np.argsort(guess.second / np.maximum(guess.first, 1e-300), kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    first, second = np.cumsum(guess.first[order])[:-1], np.cumsum(guess.second[order])[:-1]
-    # Direction 0: S = the first k cells and (P, Q). Direction 1: its complement and (Q, P).
-    p = np.maximum(np.stack([first, 1.0 - second]), 1e-15)
-    q = np.maximum(np.stack([second, 1.0 - first]), 1e-15)
-    # Beyond the largest log ratio nothing contradicts the guess: no event, no bet.
-    used = int(np.searchsorted(GRID, np.log((p / q).max()))) if first.size else 0
-    last, swapped = np.zeros(GRID.size, dtype=np.intp), np.zeros(GRID.size, dtype=bool)
-    log_factors = np.zeros((4, GRID.size))
-    if used:
-        e = np.exp(GRID[:used])[:, None, None]
-        signal = p[None] - e * q[None] - delta
-        variance = p[None] + e * e * q[None]
-        # Kelly's growth signal²/variance, or full stakes e^-ε if those are smaller.
-        rate = np.where(signal > 0.0, signal * np.minimum(signal / variance, 1.0 / e), signal)
-        direction, chosen = np.divmod(rate.reshape(used, -1).argmax(axis=1), first.size)
-        mass_p = np.clip(p[direction, chosen], 1e-12, 1.0 - 1e-12)
-        mass_q = np.clip(q[direction, chosen], 1e-12, 1.0 - 1e-12)
-        log_factors[:, :used] = _two_cells(mass_p, mass_q, np.exp(GRID[:used]), delta)
-        last[:used], swapped[:used] = chosen, direction.astype(bool)
-    return _Stakes(guess, rank, last, swapped, log_factors)
+    def _half_line(self, past: Scores) -> _Stakes | None:
+        edges = thresholds(np.sort(np.concatenate(past)))
+        upwards = np.arange(edges.size + 1)
+        tallies = tally(edges, past[0]), tally(edges, past[1])
+        return self._best(edges, [upwards, upwards[::-1]], tallies)
 
+    def _likelihood_ratio(self, past: Scores) -> _Stakes | None:
+        edges = cell_edges(np.sort(np.concatenate([past[0][::2], past[1][::2]])))
+        learnt = tally(edges, past[0][::2]), tally(edges, past[1][::2])
+        order = np.argsort((learnt[1] + 0.5) / (learnt[0] + 0.5), kind="stable")
+        tallies = tally(edges, past[0][1::2]), tally(edges, past[1][1::2])
+        return self._best(edges, [order], tallies)
 
-def _two_cells(p: FloatArray, q: FloatArray, e: FloatArray, delta: float) -> FloatArray:
-    """`audits.testing.bets` for an event and its complement, vectorised over (p, q, e^ε).
-
-    (p⁰, q⁰) with p⁰ = e·q⁰ + δ nearest to (p, q) is found by bisection in q⁰; the weights
-    a, b, λ are then read off and normalised, which makes the factors valid for any (p⁰, q⁰).
-    """
-    violated = p > e * q + delta
-    largest = np.maximum((1.0 - delta) / e, 1e-300)
-    low = np.maximum(np.minimum(q, largest), 1e-15)
-    high = np.maximum(np.minimum((p - delta) / e, largest), low)
-    for _ in range(_BISECTIONS):
-        middle = np.sqrt(low * high)
-        p0 = np.clip(e * middle + delta, 1e-15, 1.0 - 1e-15)
-        q0 = np.clip(middle, 1e-15, 1.0 - 1e-15)
-        slope = e * ((1.0 - p) / (1.0 - p0) - p / p0) + (1.0 - q) / (1.0 - q0) - q / q0
-        low, high = np.where(slope < 0.0, middle, low), np.where(slope < 0.0, high, middle)
-    q0 = np.clip(np.sqrt(low * high), 1e-15, 1.0 - 1e-15)
-    p0 = np.clip(e * q0 + delta, 1e-15, 1.0 - 1e-15)
-    constant_first, constant_second = (1.0 - p) / (1.0 - p0), q / q0
-    w, v = 1.0 / (e + delta), e / (e + delta)
-    stake = np.maximum(0.0, (p / p0 - constant_first) / w)
-    total = constant_first + constant_second + stake
-    factors = (
-        2.0
-        / total
-        * np.stack(
-            [
-                constant_first + stake * w,
-                constant_first,
-                constant_second,
-                constant_second + stake * v,
-            ]
+    def _best(
+        self,
+        edges: FloatArray,
+        orders: list[NDArray[np.intp]],
+        tallies: tuple[NDArray[np.intp], NDArray[np.intp]],
+    ) -> _Stakes | None:
+        """The best of the nested events that each order of the cells makes, for each ε₀."""
+        inside = [np.cumsum([side[order[:-1]] for order in orders], axis=1) for side in tallies]
+        sizes = tallies[0].sum(), tallies[1].sum()
+        # Events of the first side, then their complements, which may be likelier on the second.
+        p = cautious_mass(np.stack([inside[0], sizes[1] - inside[1]]), min(sizes), -1.0)
+        q = cautious_mass(np.stack([inside[1], sizes[0] - inside[0]]), min(sizes), 1.0)
+        shape, p, q = p.shape, p.ravel(), q.ravel()
+        start = self._reached()
+        if not p.size:
+            return None
+        # Beyond the largest ratio nothing contradicts the guess.
+        largest = float((np.maximum(p - self.delta, 1e-300) / q).max())
+        points = GRID[start : int(np.searchsorted(GRID, np.log(largest)))]
+        if not points.size:
+            return None
+        searched = points[np.unique(np.linspace(0, points.size - 1, _SEARCHED).astype(int))]
+        events = np.unique(quick_growth(p, q, searched[:, None], self.delta).argmax(axis=1))
+        logs, growth = event_bet(p[events], q[events], points[:, None], self.delta)
+        chosen = growth.argmax(axis=1)
+        members = np.zeros((events.size, edges.size + 1), dtype=bool)
+        for row, (swapped, order, last) in zip(
+            members, zip(*np.unravel_index(events, shape), strict=True), strict=True
+        ):
+            row[orders[order][: last + 1]] = True
+            if swapped:
+                np.logical_not(row, out=row)
+        return _Stakes(
+            edges,
+            members,
+            np.unravel_index(events, shape)[0].astype(bool),
+            start,
+            chosen,
+            logs[:, np.arange(points.size), chosen],
         )
-    )
-    return np.where(violated, np.log(np.maximum(factors, 1e-300)), 0.0)

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from scipy import special
 
 from accountants.arrays import FloatArray
+from audits.testing.scores import LARGEST
 
 _TAIL = 5.2
 _SPACING = 0.3
 _MOST_CELLS = 96
 _CLIP = 6.0
-_PRIOR_DRAWS = 20.0
-_LARGEST = float(np.finfo(np.float64).max)
+_PRIOR_DRAWS = 40.0
+_LAPLACE_CELLS = 8
+# Squared standard errors by which the two deviations must differ before they are taken to.
+_RATIO_DOUBT = 9.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,19 +37,6 @@ class Guess:
     def cell(self, scores: FloatArray) -> NDArray[np.intp]:
         """The cell of each score."""
         return np.searchsorted(self.edges, scores, side="right")
-
-
-def as_scores(values: object) -> FloatArray:
-    """Numbers as scores that can be compared: NaN becomes the largest of all.
-
-    Any fixed map of outputs to the line keeps an audit valid. Infinities keep their place in the
-    order, and an output that is NaN more often on one side can be noticed.
-    """
-    scores = np.asarray(values, dtype=np.float64).ravel()
-    if np.isfinite(scores).all():
-        return scores
-    scores = np.clip(scores, -_LARGEST, _LARGEST)
-    return np.where(np.isnan(scores), np.inf, scores)
 
 
 def normal_guess(first: FloatArray, second: FloatArray, prior: float) -> Guess | None:
@@ -68,7 +58,7 @@ def _fit_normal(first: FloatArray, second: FloatArray, prior: float) -> Guess | 
     pooled = np.concatenate([first, second])
     low, middle, high = np.quantile(pooled, (0.25, 0.5, 0.75), method="nearest")
     spread = float(high - low)
-    if not 0.0 < spread < _LARGEST or first.size < 3 or second.size < 3:
+    if not 0.0 < spread < LARGEST or first.size < 3 or second.size < 3:
         return None
     lower, upper = middle - _CLIP * spread, middle + _CLIP * spread
     if not math.isfinite(lower) or not math.isfinite(upper):
@@ -89,7 +79,7 @@ def _fit_normal(first: FloatArray, second: FloatArray, prior: float) -> Guess | 
     # The log ratio of the two deviations, shrunk: its standard error is about √(1/n).
     count = min(first.size, second.size)
     log_ratio = 0.5 * math.log(max(variances[0], 1e-300) / max(variances[1], 1e-300))
-    shrunk = log_ratio * max(0.0, 1.0 - 4.0 / (count * log_ratio**2)) if log_ratio else 0.0
+    shrunk = log_ratio * max(0.0, 1.0 - _RATIO_DOUBT / (count * log_ratio**2)) if log_ratio else 0.0
     shrunk = max(-6.0, min(6.0, shrunk))
     predictive = math.sqrt(pooled_variance * (1.0 + 1.0 / count))
     deviations = predictive * math.exp(0.5 * shrunk), predictive * math.exp(-0.5 * shrunk)
@@ -118,27 +108,70 @@ def normal_cells(edges: FloatArray) -> FloatArray:
     return np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
 
 
-def histogram_guess(first: FloatArray, second: FloatArray) -> Guess:
-    """Smoothed frequencies on cells of about equal pooled mass, with every common atom apart."""
-    pooled = np.sort(np.concatenate([first, second]))
+def laplace_guess(first: FloatArray, second: FloatArray, prior: float) -> Guess | None:
+    """Laplace laws of one scale fitted to past scores, `None` where that makes no sense.
+
+    The distance of the medians in scales, which is the ε of such a mechanism, is shrunk towards
+    `prior`. Cells lie between the medians: beyond them the likelihood ratio is constant.
+    """
+    count = min(first.size, second.size)
+    if count < 3:
+        return None
+    with np.errstate(all="ignore"):
+        centres = np.array([np.median(first), np.median(second)])
+        scale = 0.5 * float(np.abs(first - centres[0]).mean() + np.abs(second - centres[1]).mean())
+        distance = float(np.abs(centres[0] - centres[1]) / np.float64(scale))
+    if not (0.0 < scale < 1e150 and 0.0 < distance < 1e6):
+        return None
+    weight = _PRIOR_DRAWS / (_PRIOR_DRAWS + count)
+    half = 0.5 * scale * ((1.0 - weight) * distance + weight * prior)
+    middle = 0.5 * (centres[0] + centres[1])
+    edges = np.linspace(middle - half, middle + half, _LAPLACE_CELLS + 1)
+    if not (np.diff(edges) > 0.0).all():
+        return None
+    low, high = (
+        laplace_cells((edges - edges[0]) / scale),
+        laplace_cells((edges - edges[-1]) / scale),
+    )
+    return Guess(edges, low, high) if centres[0] < centres[1] else Guess(edges, high, low)
+
+
+def laplace_cells(edges: FloatArray) -> FloatArray:
+    """Probabilities of the cells between standardised edges under Laplace's law."""
+    below = np.where(edges < 0.0, 0.5 * np.exp(-np.abs(edges)), 1.0 - 0.5 * np.exp(-np.abs(edges)))
+    return np.diff(np.concatenate([[0.0], below, [1.0]]))
+
+
+def common_values(pooled: FloatArray, most: int = 32) -> FloatArray:
+    """Values that occur often in sorted scores: atoms, the most frequent `most` of them."""
+    starts = np.flatnonzero(np.concatenate([[True], pooled[1:] != pooled[:-1]]))
+    counts = np.diff(np.append(starts, pooled.size))
+    common = counts >= max(3.0, 0.02 * pooled.size)
+    atoms = pooled[starts[common]]
+    return atoms[np.argsort(counts[common])[-most:]] if atoms.size > most else atoms
+
+
+def cell_edges(pooled: FloatArray) -> FloatArray:
+    """Edges of cells of about equal mass for sorted scores, with every common atom apart.
+
+    An atom's cell is [v, next float after v). An edge at infinity sets NaN apart, see `as_scores`.
+    """
     total = pooled.size
     cells = int(min(24, max(2, round(1.5 * total ** (1.0 / 3.0)))))
     inner = pooled[(np.arange(1, cells) * total) // cells]
-    # Values that occur often are atoms: a cell of their own, [v, next float after v).
-    starts = np.flatnonzero(np.concatenate([[True], pooled[1:] != pooled[:-1]]))
-    counts = np.diff(np.append(starts, total))
-    common = counts >= max(3.0, 0.02 * total)
-    atoms = pooled[starts[common]]
-    if atoms.size > 32:
-        atoms = atoms[np.argsort(counts[common])[-32:]]
+    atoms = common_values(pooled)
     tails = pooled[[min(total - 1, 3), max(0, total - 4)]]
     with np.errstate(over="ignore"):
-        edges = np.unique(np.concatenate([inner, tails, atoms, np.nextafter(atoms, np.inf)]))
-    edges = edges[edges < np.inf] if np.isfinite(edges).any() else edges[:1]
+        return np.unique(np.concatenate([inner, tails, atoms, np.nextafter(atoms, np.inf)]))
+
+
+def histogram_guess(first: FloatArray, second: FloatArray) -> Guess:
+    """Smoothed frequencies on cells of about equal pooled mass, with every common atom apart."""
+    edges = cell_edges(np.sort(np.concatenate([first, second])))
     guess = Guess(edges, np.empty(0), np.empty(0))
     size = edges.size + 1
     tally = [np.bincount(guess.cell(scores), minlength=size) for scores in (first, second)]
-    common_law = (tally[0] + tally[1] + 0.5) / (total + 0.5 * size)
+    common_law = (tally[0] + tally[1] + 0.5) / (first.size + second.size + 0.5 * size)
     weight = 2.0 * math.sqrt(size)
     laws = [(counted + weight * common_law) / (counted.sum() + weight) for counted in tally]
     return Guess(edges, laws[0], laws[1])

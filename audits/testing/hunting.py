@@ -1,53 +1,39 @@
 """The hunt: find the pair of data sets and the statistic that give a mechanism away.
 
-Exploration and test never share draws. Exploration scores every candidate by the growth of a bet
-that is chosen on one half of its draws and measured on the other, keeps the best few for more
-draws, and hands at most three to the sequential test with fresh draws and an equal share of α each.
-So the verdict has the confidence it states, however many candidates were tried.
+Exploration (`audits.testing.exploration`) and test never share draws. At most three candidates are
+handed to the sequential test, with fresh draws and an equal share of α each: one that stands out at
+once, the others when exploration is over. So the verdict has the confidence it states, however many
+candidates were tried, and a plain flaw is convicted after a few draws.
 """
 
 import math
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from accountants import Certificate, validate
 from audits.claims import Claim
-from audits.claims.region import Region
+from audits.domain import Domain
 from audits.evidence import Evidence
-from audits.pairs import Pair, candidate_pairs
+from audits.pairs import Pair
 from audits.testing.auditor import DEFAULT_SAMPLES, audit
-from audits.testing.bets import best_bet
-from audits.testing.draws import DEFAULT_CHUNK, DrawFunction, Draws
-from audits.testing.guesses import Guess, histogram_guess, normal_guess
-from audits.testing.statistics import (
-    SUMMARIES,
-    Coordinate,
-    Itself,
-    LinearScore,
-    Statistic,
-    Summary,
-    as_matrix,
-    scores_of,
-)
-from audits.verdict import Verdict, Word
+from audits.testing.draws import DEFAULT_CHUNK, DrawFunction
+from audits.testing.exploration import Candidate, Explorer
+from audits.testing.sequential import log_threshold
+from audits.testing.statistics import Statistic
+from audits.verdict import Verdict
 
-_EXPLORE = 200
-_ROUNDS = ((24, 4), (8, 16))  # keep so many candidates, with so many times the draws
 _TESTED = 3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
-    """A pair, a statistic, and the growth that a bet on them showed on draws of its own."""
-
-    pair: Pair
-    statistic: Statistic
-    growth: float
+# Of the time that a hunt is given, exploration may take this much.
+_EXPLORATION = 0.6
+# A candidate that stands out convicts within a few hundred draws, or it does not.
+_EARLY_SAMPLES = 8_000
+# Clipping is for outliers: without a domain they belong to it.
+_OUTLIER = 1000.0
 
 
 def hunt(
@@ -55,21 +41,23 @@ def hunt(
     claim: Claim | Certificate,
     *,
     rng: np.random.Generator,
+    domain: Domain | None = None,
     pairs: Iterable[Any] | None = None,
     statistics: Sequence[Statistic] | None = None,
-    records: Sequence[int] = (8, 1),
     dimensions: Sequence[int] = (1, 4),
     bound: float = 1.0,
     confidence: float = 0.99,
     max_samples: int = DEFAULT_SAMPLES,
     seconds: float = 30.0,
+    call_seconds: float = math.inf,
     executor: Executor | None = None,
     delta: float | None = None,
     chunk_size: int = DEFAULT_CHUNK,
 ) -> Verdict:
     """Searches for evidence against a claim with no hint where to look.
 
-    Data sets are arrays (records, dimension) unless `pairs` are given. A pair on which the
+    Only data of the domain can refute the claim. What is found beyond it (records at NaN, at
+    infinity, far outliers) is said in the verdict's reason and does not count. A pair on which the
     mechanism raises an exception is passed over; if it raises on all, the first exception is
     raised.
 
@@ -77,61 +65,187 @@ def hunt(
       mechanism: `(data, rng, n) -> n independent outputs`.
       claim: What is asserted, or a certificate; its relation says which data sets are neighbours.
       rng: Seeds exploration and test.
-      pairs: Pairs to try instead of `audits.candidate_pairs`.
+      domain: The data that the mechanism is said to accept. Without one, arrays of up to eight
+        records with coordinates in ±`bound` and outliers, in each of `dimensions`.
+      pairs: Pairs to try instead of the domain's.
       statistics: Statistics to try instead of the usual ones.
-      records: Sizes of data sets to try.
-      dimensions: Lengths of a record to try.
-      bound: The norm to which the mechanism is said to clip.
+      dimensions: Without a domain: the lengths of a record to try.
+      bound: Without a domain: the norm to which the mechanism is said to clip.
       confidence: 1 − α of the verdict.
       max_samples: The most draws per side of each final test.
-      seconds: Exploration stops taking up new pairs after this long.
-      executor: For the final tests.
+      seconds: The time to spend; calls that are under way are waited for.
+      call_seconds: Pairs on which a look takes longer than this are passed over (in the main thread
+        of a process).
+      executor: For exploration and tests.
       delta: Where to bound ε on the side, as in `audit`.
       chunk_size: The most outputs asked of the mechanism in one call.
     """
     confidence = validate.open_unit("confidence", confidence)
+    seconds = validate.positive("seconds", seconds)
     claim = Claim.of(claim)
-    if pairs is None:
-        pairs = (
-            pair
-            for size in records
-            for dimension in dimensions
-            for pair in candidate_pairs(
-                claim.relation, records=size, dimension=dimension, bound=bound
-            )
-        )
-    curve = claim.region()
-    explorer = _Explorer(mechanism, curve, statistics, int(rng.integers(2**63)))
-    candidates = explorer.first_look([Pair.of(pair) for pair in pairs], seconds)
-    for kept, factor in _ROUNDS:
-        best = sorted(candidates, key=lambda c: -c.growth)[:kept]
-        candidates = [explorer.look_again(c, factor * _EXPLORE) for c in best]
-    chosen = _distinct(sorted(candidates, key=lambda c: -c.growth))
-    share = 1.0 - (1.0 - confidence) / len(chosen)
-    verdicts: list[Verdict] = []
-    for candidate in chosen:
-        verdicts.append(
-            audit(
-                mechanism,
-                candidate.pair,
-                claim,
-                confidence=share,
-                max_samples=max_samples,
-                rng=rng,
-                executor=executor,
-                statistic=candidate.statistic,
-                delta=delta,
-                chunk_size=chunk_size,
-            )
-        )
-        if verdicts[-1].refuted:
+    domains = _domains(domain, dimensions, bound)
+    inside, outside = _interleaved([list(one.pairs(claim.relation)) for one in domains]), []
+    if pairs is not None:
+        inside = [Pair.of(pair) for pair in pairs]
+    else:
+        outside = _interleaved([list(one.foreign_pairs(claim.relation)) for one in domains])
+    if not inside:
+        raise ValueError("`pairs` must hold at least one pair, got none.")
+    started = time.monotonic()
+    explorer = Explorer(
+        mechanism,
+        claim.region(),
+        statistics,
+        int(rng.integers(2**63)),
+        started + _EXPLORATION * seconds,
+        call_seconds,
+        executor,
+        chunk_size,
+    )
+    tests = _Tests(
+        mechanism,
+        claim,
+        confidence,
+        max_samples,
+        started + seconds,
+        {"rng": rng, "executor": executor, "delta": delta, "chunk_size": chunk_size},
+    )
+    candidates: list[Candidate] = []
+    for candidates in explorer.candidates(inside):
+        if candidates and tests.convicts_early(candidates[0]):
             break
-    verdict = max(verdicts, key=lambda one: one.evidence.log_e_value or 0.0)
-    evidence = _of_the_whole(verdict.evidence, confidence, len(chosen))
-    tried = f"{explorer.tried} pairs were explored; at most {len(chosen)} tests shared α."
-    if verdict.word is not Word.REFUTED:
-        tried = f"{explorer.tried} pairs were explored and the {len(chosen)} most telling tested."
-    return replace(verdict, evidence=evidence, reason=f"{verdict.reason} {tried}".strip())
+    if not candidates:
+        raise next(iter(explorer.errors.values()))
+    if not tests.refuted:
+        tests.run(candidates)
+    reason = tests.summary(explorer.tried)
+    if outside and not tests.refuted:
+        reason = f"{reason} {_beyond(explorer, outside, tests)}".strip()
+    verdict = tests.verdict()
+    return replace(verdict, reason=f"{verdict.reason} {reason}".strip())
+
+
+def _domains(domain: Domain | None, dimensions: Sequence[int], bound: float) -> list[Domain]:
+    if domain is not None:
+        return [domain]
+    bound = validate.positive("bound", bound)
+    return [
+        Domain(
+            dimension=dimension,
+            bounds=(-bound, bound),
+            special_values=(_OUTLIER * bound,),
+        )
+        for dimension in dimensions
+    ]
+
+
+def _interleaved(lists: list[list[Pair]]) -> list[Pair]:
+    """Pairs of all lists in turn, so that none has to wait for another's last."""
+    longest = max(map(len, lists), default=0)
+    return [one[k] for k in range(longest) for one in lists if k < len(one)]
+
+
+@dataclass(slots=True, eq=False)
+class _Tests:
+    """The tests that share α.
+
+    Attributes:
+      mechanism: What is examined.
+      claim: What is asserted.
+      confidence: 1 − α of all tests together.
+      max_samples: The most draws per side of a test.
+      deadline: When the hunt's time is up.
+      options: Of `audit`.
+      verdicts: What was found so far.
+    """
+
+    mechanism: DrawFunction
+    claim: Claim
+    confidence: float
+    max_samples: int
+    deadline: float
+    options: dict[str, Any]
+    verdicts: list[Verdict] = field(default_factory=list)
+    _tested: set[tuple[int, str]] = field(default_factory=set)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a test has refuted the claim."""
+        return any(verdict.refuted for verdict in self.verdicts)
+
+    @property
+    def _share(self) -> float:
+        return 1.0 - (1.0 - self.confidence) / _TESTED
+
+    def convicts_early(self, candidate: Candidate) -> bool:
+        """Tests a candidate that stands out, once; the last test is kept for the end."""
+        if len(self.verdicts) < _TESTED - 1 and candidate.is_plain(log_threshold(self._share)):
+            self._test(candidate, min(self.max_samples, _EARLY_SAMPLES))
+        return self.refuted
+
+    def run(self, ordered: list[Candidate]) -> None:
+        """Tests the best candidates with what is left of α and of the time."""
+        for candidate in ordered:
+            if self.refuted or len(self.verdicts) == _TESTED:
+                break
+            self._test(candidate, self.max_samples)
+        if not self.verdicts:  # All candidates were tested early: none is left.
+            self._test(ordered[0], self.max_samples)
+
+    def _test(self, candidate: Candidate, samples: int) -> None:
+        key = (id(candidate.pair), candidate.kind)
+        if key in self._tested:
+            return
+        self._tested.add(key)
+        left = (self.deadline - time.monotonic()) / (_TESTED - len(self.verdicts))
+        self.verdicts.append(
+            audit(
+                self.mechanism,
+                candidate.pair,
+                self.claim,
+                confidence=self._share,
+                max_samples=samples,
+                statistic=candidate.statistic,
+                seconds=max(left, 0.0),
+                **self.options,
+            )
+        )
+
+    def verdict(self) -> Verdict:
+        """The strongest test's, at the confidence of all."""
+        strongest = max(self.verdicts, key=lambda one: one.evidence.log_largest_wealth or 0.0)
+        return replace(
+            strongest, evidence=_of_the_whole(strongest.evidence, self.confidence, _TESTED)
+        )
+
+    def summary(self, tried: int) -> str:
+        """What was done, in a sentence."""
+        if self.refuted:
+            return f"{tried} pairs were explored; {_TESTED} tests shared α."
+        return f"{tried} pairs were explored and the {len(self.verdicts)} most telling tested."
+
+
+def _beyond(explorer: Explorer, pairs: list[Pair], tests: _Tests) -> str:
+    """What happens on records that nobody claimed to accept: a sentence, and no verdict."""
+    for candidates in explorer.candidates(pairs):
+        best = candidates[0] if candidates else None
+        if best is None or not best.is_plain(log_threshold(tests.confidence)):
+            continue
+        verdict = audit(
+            tests.mechanism,
+            best.pair,
+            tests.claim,
+            confidence=tests.confidence,
+            max_samples=min(tests.max_samples, _EARLY_SAMPLES),
+            statistic=best.statistic,
+            **tests.options,
+        )
+        if verdict.refuted:
+            return (
+                "Outside of the domain, and so not counted: the claim falls on "
+                f"{best.pair.name} ({verdict.evidence.samples:,} draws per side)."
+            )
+    return ""
 
 
 def _of_the_whole(evidence: Evidence, confidence: float, tests: int) -> Evidence:
@@ -140,107 +254,12 @@ def _of_the_whole(evidence: Evidence, confidence: float, tests: int) -> Evidence
     The mean of e-values is an e-value, so that one of them over the number of tests is one too.
     """
     shared = math.log(tests)
-    log_e_value = max(0.0, (evidence.log_e_value or 0.0) - shared)
+    largest = max(0.0, (evidence.log_largest_wealth or 0.0) - shared)
     return replace(
         evidence,
         confidence=confidence,
-        log_e_value=log_e_value,
-        p_value=math.exp(-log_e_value),
+        log_e_value=(evidence.log_e_value or 0.0) - shared,
+        log_largest_wealth=largest,
+        p_value=math.exp(-largest),
         wealth_path=tuple((draws, wealth - shared) for draws, wealth in evidence.wealth_path),
     )
-
-
-def _distinct(ordered: list[Candidate]) -> list[Candidate]:
-    """The best candidates, no two with the same pair and kind of statistic."""
-    chosen: list[Candidate] = []
-    seen: set[tuple[int, str]] = set()
-    for candidate in ordered:
-        key = (id(candidate.pair), type(candidate.statistic).__name__)
-        if key not in seen and len(chosen) < _TESTED:
-            seen.add(key)
-            chosen.append(candidate)
-    return chosen
-
-
-@dataclass(slots=True, eq=False)
-class _Explorer:
-    """Draws for exploration: seeds of its own, never used in a test."""
-
-    mechanism: DrawFunction
-    curve: Region
-    statistics: Sequence[Statistic] | None
-    seed: int
-    tried: int = 0
-    _streams: int = 0
-
-    def first_look(self, pairs: list[Pair], seconds: float) -> list[Candidate]:
-        """All statistics on all pairs, with few draws."""
-        deadline = time.monotonic() + validate.positive("seconds", seconds)
-        candidates: list[Candidate] = []
-        first_error: Exception | None = None
-        # Few draws mislead; where pairs are few, the second look can afford most statistics.
-        kept = max(3, _ROUNDS[0][0] // max(len(pairs), 1))
-        for pair in pairs:
-            if time.monotonic() > deadline and candidates:
-                break
-            try:
-                outputs = self._draw(pair, _EXPLORE)
-                statistics = self.statistics or _usual_statistics(outputs)
-            except Exception as error:
-                first_error = first_error or error
-                continue
-            self.tried += 1
-            found = [Candidate(pair, s, self._growth(s, outputs)) for s in statistics]
-            candidates.extend(sorted(found, key=lambda c: -c.growth)[:kept])
-        if not candidates:
-            raise first_error or ValueError("`pairs` must hold at least one pair, got none.")
-        return candidates
-
-    def look_again(self, candidate: Candidate, draws: int) -> Candidate:
-        """The candidate on new draws; a learnt statistic is learnt anew from the first half."""
-        outputs = self._draw(candidate.pair, draws)
-        statistic = candidate.statistic
-        if isinstance(statistic, LinearScore):
-            half = draws // 2
-            statistic = LinearScore.learn(outputs[0][:half], outputs[1][:half])
-            outputs = (outputs[0][half:], outputs[1][half:])
-        return Candidate(candidate.pair, statistic, self._growth(statistic, outputs))
-
-    def _draw(self, pair: Pair, draws: int) -> tuple[Any, Any]:
-        # Every look has a stream of seeds of its own.
-        self._streams += 1
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(self._streams,))
-        seed = int(sequence.generate_state(1, np.uint64)[0])
-        return Draws(self.mechanism, (pair.first, pair.second), seed).draw(draws)
-
-    def _growth(self, statistic: Statistic, outputs: tuple[Any, Any]) -> float:
-        """The growth of a bet chosen on one half, measured on the other; a low estimate."""
-        first, second = (scores_of(statistic, batch) for batch in outputs)
-        half = first.size // 2
-        guesses: list[Guess | None] = [
-            histogram_guess(first[:half], second[:half]),
-            normal_guess(first[:half], second[:half], self.curve.gaussian_scale()),
-        ]
-        growths = []
-        for guess in guesses:
-            if guess is None:
-                continue
-            bet = best_bet(guess.first, guess.second, self.curve, gap=0.1)
-            factors = bet.log_first[guess.cell(first[half:])]
-            factors = factors + bet.log_second[guess.cell(second[half:])]
-            error = float(factors.std()) / np.sqrt(factors.size)
-            growths.append(float(factors.mean()) - 0.5 * error)
-        return float(max(growths))
-
-
-def _usual_statistics(outputs: tuple[Any, Any]) -> list[Statistic]:
-    """Coordinates, summaries and a learnt score; fewer for plain numbers."""
-    width = as_matrix(outputs[0]).shape[1]
-    if width == 1:
-        names = ("norm", "trailing zero bits", "distance to the nearest integer")
-        return [Itself(), *(Summary(name) for name in names)]
-    half = len(outputs[0]) // 2
-    learnt = LinearScore.learn(outputs[0][:half], outputs[1][:half])
-    edges = {0, 1, width - 1} if width > 2 else {0, 1}
-    coordinates: list[Statistic] = [Coordinate(index) for index in sorted(edges)]
-    return [*coordinates, *(Summary(name) for name in SUMMARIES), learnt]

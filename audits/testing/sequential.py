@@ -1,39 +1,48 @@
 r"""The sequential test of a claimed curve: wealth that a true claim keeps small at all times.
 
-Two bettors start with shares of one unit of wealth and bet on every pair of draws. Before each
-block of draws both choose cells, their order and stakes from the draws of earlier blocks; by
+Bettors start with fixed shares of one unit of wealth and bet on every pair of draws. Before each
+block of draws all choose cells, their order and stakes from the draws of earlier blocks; by
 `audits.testing.bets` each factor then has mean at most 1 given the past if the claim is true. Hence
-the wealth W_t of the two together is a non-negative supermartingale with W_0 = 1, and by Ville's
+the wealth W_t of all together is a non-negative supermartingale with W_0 = 1, and by Ville's
 inequality
 
     P(sup_t W_t ≥ 1/α) ≤ α:
 
 the claim is refuted when W_t reaches 1/α, at whatever time one looks, and as often as one likes.
-1/W_t is an anytime-valid p-value. Nothing is assumed about the laws beyond independent draws.
+W_t is an e-value, and one over the largest wealth so far an anytime-valid p-value. Nothing is
+assumed about the laws beyond independent draws.
 
-The first bettor follows a normal fit until the second one, who follows a histogram, has done better
-with its bets so far; so neither a Gaussian mechanism nor one with atoms costs more than a little.
+Four bettors have guesses of their own: a normal fit, a Laplace fit, a histogram, half-lines. The
+leader, who holds most of the wealth, follows the normal fit (for a pure ε the Laplace fit) until
+another one has done better with its bets so far, and nobody while all have lost: so neither
+Gaussian or Laplace noise nor atoms, tails or bounded supports cost more than a little.
 """
 
 import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from accountants.arrays import FloatArray
 from audits.claims.region import Region
 from audits.testing.bets import Bet, best_bet
-from audits.testing.guesses import Guess, histogram_guess, normal_guess
+from audits.testing.guesses import Guess, histogram_guess, laplace_guess, normal_guess
+from audits.testing.half_lines import half_line_guess
 
-_LOG_SHARES = np.log([0.97, 0.03])
+# The leader's share, then those of the normal and Laplace fits, the histogram, the half-lines.
+_LOG_SHARES = np.log([0.92, 0.02, 0.02, 0.02, 0.02])
 _WARM_UP = 6
-# The histogram takes over the first bettor's stakes when it is ahead by this many nats.
-_LEAD = 1.5
+# The leader leaves its first choice for a bettor that is ahead by so many nats, and stops betting
+# when every bettor has lost so many.
+_LEAD, _LOSS = 1.5, 6.0
 # Blocks grow by this fraction of the draws so far: fewer and dearer looks early, finer ones late.
-_EARLY_GROWTH, _LATE_GROWTH, _LATE = 0.3, 0.1, 2000
+_EARLY_GROWTH, _LATE_GROWTH, _LATE = 0.2, 0.1, 2000
 # Before there are draws to speak of, the normal fit leans towards noise too small by this factor.
 _TYPICAL_FLAW, _LARGEST_PRIOR = 1.4, 5.0
 _HISTOGRAM_DRAWS = 50_000
+# How close to the best growth the bets are taken.
+_GAP = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +65,8 @@ class BettingTest:
 
     Args:
       curve: The claim's curve.
-      log_threshold: log(1/α); the claim is refuted when the log wealth reaches it.
+      log_threshold: log(1/α); the claim is refuted when the log wealth reaches it. If it is
+        infinite, nothing can be, and nothing is bet.
 
     Attributes:
       samples: Pairs of draws seen.
@@ -73,14 +83,21 @@ class BettingTest:
     crossed: int | None = None
     path: list[FloatArray] = field(default_factory=list)
     past: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.empty(0), np.empty(0)))
-    _wealths: FloatArray = field(default_factory=lambda: np.zeros(2))
-    _records: FloatArray = field(default_factory=lambda: np.zeros(2))
+    _wealths: FloatArray = field(default_factory=lambda: np.zeros(_LOG_SHARES.size))
     _prior: float = field(init=False)
-    _normal: Held | None = None
-    _histogram: Held | None = None
+    _laplace_prior: float = field(init=False)
+    _first_choice: int = field(init=False)
+    _bettors: tuple[Held | None, ...] = (None,) * 4
 
     def __post_init__(self) -> None:
-        self._prior = min(_LARGEST_PRIOR, _TYPICAL_FLAW * self.curve.gaussian_scale())
+        # A pure ε is claimed of Laplace noise, if of any: normal noise would break it at once.
+        self._first_choice = 1 if self.curve.deltas[-1] == 0.0 else 0
+        scale = self.curve.gaussian_scale()
+        self._prior = min(_LARGEST_PRIOR, _TYPICAL_FLAW * scale)
+        # Laplace noise of the same total variation has ε = −2·log(1 − TV).
+        self._laplace_prior = min(
+            _LARGEST_PRIOR, -2.0 * _TYPICAL_FLAW * (math.log(2.0) + float(log_ndtr(-0.5 * scale)))
+        )
 
     def next_block(self) -> int:
         """How many pairs to draw before the bets are revised; depends on `samples` only."""
@@ -92,16 +109,16 @@ class BettingTest:
     def update(self, first: FloatArray, second: FloatArray) -> bool:
         """Bets on a block of pairs, then revises the bets. Returns whether the claim is refuted."""
         size = first.size
-        by_normal, by_histogram = (
-            np.zeros(size) if held is None else held.log_factors(first, second)
-            for held in (self._normal, self._histogram)
-        )
-        follow = self._follows_histogram()
-        steps = np.stack([by_histogram if follow else by_normal, by_histogram])
+        steps = np.zeros((_LOG_SHARES.size, size))
+        for own, held in zip(steps[1:], self._bettors, strict=True):
+            if held is not None:
+                own += held.log_factors(first, second)
+        followed = self._followed()
+        if followed is not None:
+            steps[0] = steps[1 + followed]
         paths = self._wealths[:, None] + np.cumsum(steps, axis=1)
-        wealth = np.logaddexp(*(_LOG_SHARES[:, None] + paths))
+        wealth = np.logaddexp.reduce(_LOG_SHARES[:, None] + paths, axis=0)
         self._wealths = paths[:, -1].copy()
-        self._records += (by_normal.sum(), by_histogram.sum())
         hits = np.flatnonzero(wealth >= self.log_threshold)
         if hits.size and self.crossed is None:
             self.crossed = self.samples + int(hits[0]) + 1
@@ -118,28 +135,32 @@ class BettingTest:
         self.past = (first, second)
         self._revise()
 
-    @property
-    def guess(self) -> Guess | None:
-        """The guess that the first bettor follows now."""
-        held = self._histogram if self._follows_histogram() else self._normal
-        return None if held is None else held.guess
-
-    def _follows_histogram(self) -> bool:
-        ahead = self._records[1] > max(self._records[0], 0.0) + _LEAD
-        return bool(ahead or self._normal is None)
+    def _followed(self) -> int | None:
+        """Which bettor the leader follows in the next block, if any."""
+        records = np.where([held is not None for held in self._bettors], self._wealths[1:], -np.inf)
+        best = int(np.argmax(records))
+        if records[self._first_choice] + _LEAD >= records[best]:
+            best = self._first_choice
+        return best if records[best] >= -_LOSS else None
 
     def _revise(self) -> None:
         first, second = self.past
-        if min(first.size, second.size) < 2:
+        if min(first.size, second.size) < 2 or math.isinf(self.log_threshold):
             return
-        gap = 0.03 if first.size < _LATE else 0.01
+        normal = laplace = None
+        if not _has_atoms(first, second):
+            normal = normal_guess(first, second, self._prior)
+            laplace = laplace_guess(first, second, self._laplace_prior)
         recent = slice(-_HISTOGRAM_DRAWS, None)
-        self._histogram = self._hold(histogram_guess(first[recent], second[recent]), gap)
-        normal = None if _has_atoms(first, second) else normal_guess(first, second, self._prior)
-        self._normal = None if normal is None else self._hold(normal, gap)
+        histogram = histogram_guess(first[recent], second[recent])
+        half_lines = half_line_guess(first, second, self.curve)
+        self._bettors = tuple(
+            None if guess is None else self._hold(guess)
+            for guess in (normal, laplace, histogram, half_lines)
+        )
 
-    def _hold(self, guess: Guess, gap: float) -> Held:
-        return Held(guess, best_bet(guess.first, guess.second, self.curve, gap=gap))
+    def _hold(self, guess: Guess) -> Held:
+        return Held(guess, best_bet(guess.first, guess.second, self.curve, gap=_GAP))
 
 
 def _has_atoms(first: FloatArray, second: FloatArray) -> bool:

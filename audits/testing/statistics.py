@@ -5,14 +5,15 @@ takes a batch of outputs and returns one number for each. Those here are small n
 that a verdict can say what was looked at and a worker process can be sent one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from accountants import validate
 from accountants.arrays import FloatArray
-from audits.testing.guesses import as_scores
+from audits.testing.scores import as_floats, as_scores
 
 
 class Statistic(Protocol):
@@ -24,30 +25,35 @@ class Statistic(Protocol):
 
 def as_matrix(outputs: Any) -> FloatArray:
     """A batch of numeric outputs of one shape as (n, d); a `TypeError` says what else is needed."""
+    if isinstance(outputs, Iterator | range):
+        raise TypeError(f"`outputs` must be a list or an array, got a {type(outputs).__name__}.")
     try:
         matrix = _real(outputs)
-    except (TypeError, ValueError):
+    except Exception:
         try:
             matrix = np.asarray([_flat(output) for output in outputs])
-        except (TypeError, ValueError):
-            got = type(outputs[0]) if isinstance(outputs, Sequence | np.ndarray) else type(outputs)
+        except Exception:
+            several = isinstance(outputs, Sequence | np.ndarray) and np.size(outputs[:1])
+            got = type(outputs[0]) if several else type(outputs)
             raise TypeError(
-                "`statistic` must be given for outputs that are not numbers or arrays of one "
-                f"shape, got {got.__name__}."
+                "`outputs` must be numbers or arrays of one shape (`statistic` must be given for "
+                f"others), got {got.__name__}."
             ) from None
-    return matrix.reshape(len(matrix), -1)
+    if matrix.ndim == 0:
+        raise TypeError("`outputs` must be a batch of outputs, got one number.")
+    return matrix.reshape(len(matrix), int(np.prod(matrix.shape[1:])))
 
 
 def _real(numbers: Any) -> FloatArray:
     """Numbers as floats; a complex one becomes two. None and text are no numbers."""
     array = np.asarray(numbers)
     if array.dtype.kind == "O" and not any(x is None or isinstance(x, str) for x in array.flat):
-        array = array.astype(np.float64)
+        array = as_floats(array)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"not numbers: {array.dtype}")
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], axis=-1)
-    return array.astype(np.float64, copy=False)
+    return as_floats(array)
 
 
 def _flat(output: Any) -> FloatArray:
@@ -75,9 +81,17 @@ class Coordinate:
 
     index: int = 0
 
+    def __post_init__(self) -> None:
+        validate.count("index", self.index, minimum=0)
+
     def __call__(self, outputs: Any) -> FloatArray:
         """The coordinate of each output."""
-        column: FloatArray = as_matrix(outputs)[:, self.index]
+        matrix = as_matrix(outputs)
+        if self.index >= matrix.shape[1]:
+            raise ValueError(
+                f"`outputs` must have a coordinate {self.index}, got {matrix.shape[1]} of them."
+            )
+        column: FloatArray = matrix[:, self.index]
         return column
 
     def __str__(self) -> str:
@@ -86,14 +100,18 @@ class Coordinate:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A named summary of the coordinates, see `SUMMARIES`."""
+    """A named summary of the coordinates, see `SUMMARIES` and `FLOATING_POINT`."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        validate.one_of("name", self.name, [*SUMMARIES, *FLOATING_POINT])
 
     def __call__(self, outputs: Any) -> FloatArray:
         """The summary of each output."""
         with np.errstate(all="ignore"):
-            return np.asarray(SUMMARIES[self.name](as_matrix(outputs)), dtype=np.float64)
+            summary = (SUMMARIES | FLOATING_POINT)[self.name]
+            return np.asarray(summary(as_matrix(outputs)), dtype=np.float64)
 
     def __str__(self) -> str:
         return f"the {self.name}"
@@ -112,6 +130,18 @@ def _trailing_zero_bits(matrix: FloatArray) -> FloatArray:
     return np.where(bits == 0, 52.0, np.log2(np.maximum(lowest, 1).astype(np.float64)))
 
 
+def _lowest_bit(matrix: FloatArray) -> FloatArray:
+    """The least exponent e of a coordinate k·2^e with odd k: the finest grid that shows.
+
+    Zero is on every grid, 1024; a coordinate that is not finite counts as 1025.
+    """
+    fractions, exponents = np.frexp(np.where(np.isfinite(matrix), matrix, 0.0))
+    digits = np.abs(np.ldexp(fractions, 53)).astype(np.int64)
+    lowest = np.log2(np.maximum(digits & -digits, 1).astype(np.float64)) + exponents - 53.0
+    lowest = np.where(matrix == 0.0, 1024.0, np.where(np.isfinite(matrix), lowest, 1025.0))
+    return np.asarray(lowest.min(axis=1))
+
+
 SUMMARIES: dict[str, Callable[[FloatArray], Any]] = {
     "sum": lambda m: m.sum(axis=1),
     "norm": lambda m: np.linalg.norm(m, axis=1),
@@ -125,6 +155,13 @@ SUMMARIES: dict[str, Callable[[FloatArray], Any]] = {
     "distance to the nearest integer": lambda m: np.abs(m - np.round(m)).min(axis=1),
     "difference of the first and the last coordinate": lambda m: m[:, 0] - m[:, -1],
 }
+"""What a hunt looks at by itself."""
+
+FLOATING_POINT: dict[str, Callable[[FloatArray], Any]] = {"exponent of the lowest bit": _lowest_bit}
+"""What shows that noise was added in floats (Mironov 2012): x + noise keeps no bit finer than x's.
+
+That refutes every textbook sampler, whatever else it does right, so it must be asked for by name.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,10 +176,16 @@ class LikelihoodRatio:
     log_first: Callable[[Any], Any]
     log_second: Callable[[Any], Any]
 
+    def __post_init__(self) -> None:
+        validate.function("log_first", self.log_first)
+        validate.function("log_second", self.log_second)
+
     def __call__(self, outputs: Any) -> FloatArray:
         """The log likelihood ratio of each output."""
-        ratio: FloatArray = np.asarray(self.log_first(outputs)) - self.log_second(outputs)
-        return ratio
+        with np.errstate(invalid="ignore"):  # two infinities: an output that neither side has
+            return validate.reals("log_first", self.log_first(outputs)) - validate.reals(
+                "log_second", self.log_second(outputs)
+            )
 
     def __str__(self) -> str:
         return "the likelihood ratio"
@@ -161,60 +204,6 @@ class Weighted:
 
     def __str__(self) -> str:
         return f"a weighted sum of {len(self.weights)} coordinates"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearScore:
-    """A linear discriminant of robustly standardised coordinates, learnt from other draws."""
-
-    centre: FloatArray
-    scale: FloatArray
-    weights: FloatArray
-
-    @classmethod
-    def learn(cls, first: Any, second: Any) -> "LinearScore":
-        """The discriminant of two batches, with a ridge that fades as the batches grow."""
-        one, two = as_matrix(first), as_matrix(second)
-        pooled = np.concatenate([one, two])
-        finite = np.where(np.isfinite(pooled), pooled, np.nan)
-        blank = np.isnan(finite).all(axis=0)
-        finite[:, blank] = 0.0
-        centre = np.nanmedian(finite, axis=0)
-        scale = np.nanmedian(np.abs(finite - centre), axis=0) * 1.4826
-        scale = np.where(scale > 0.0, scale, np.nanstd(finite, axis=0))
-        scale = np.where(scale > 0.0, scale, 1.0)
-        score = cls(centre, scale, np.empty(0))
-        one, two = score.features(one), score.features(two)
-        difference = one.mean(axis=0) - two.mean(axis=0)
-        residuals = np.concatenate([one - one.mean(axis=0), two - two.mean(axis=0)])
-        count, width = residuals.shape
-        shrink = width / (width + count)
-        if width > 400:
-            weights = difference / (residuals.var(axis=0) + 1e-6)
-        else:
-            covariance = residuals.T @ residuals / count
-            target = np.eye(width) * (np.trace(covariance) / width + 1e-9)
-            weights = np.linalg.solve(
-                (1 - shrink) * covariance + shrink * target + 1e-9 * np.eye(width), difference
-            )
-        return cls(centre, scale, weights)
-
-    def features(self, matrix: FloatArray) -> FloatArray:
-        """Clipped standardised coordinates, their energy, and how many are not finite."""
-        with np.errstate(all="ignore"):
-            standard = (matrix - self.centre) / self.scale
-        broken = ~np.isfinite(standard)
-        standard = np.clip(np.where(np.isnan(standard), 0.0, standard), -8.0, 8.0)
-        energy = np.log1p((standard**2).mean(axis=1, keepdims=True))
-        return np.concatenate([standard, energy, broken.sum(axis=1, keepdims=True)], axis=1)
-
-    def __call__(self, outputs: Any) -> FloatArray:
-        """The discriminant of each output."""
-        score: FloatArray = self.features(as_matrix(outputs)) @ self.weights
-        return score
-
-    def __str__(self) -> str:
-        return "a learnt linear score"
 
 
 def name_of(statistic: Any) -> str:

@@ -14,6 +14,7 @@ from audits import Verdict, Word
 from audits.cli.main import main
 
 USER_CODE = """
+import os
 import numpy as np
 from audits import GaussianClaim, Pair
 
@@ -55,6 +56,22 @@ def size_tells(data, rng):
 
 def leaves(data, rng):
     raise SystemExit(7)
+
+def ends_the_process(data, rng):
+    os._exit(0)
+
+def gives_up(data, rng):
+    raise BaseException("enough")
+
+class Leaving:
+    def __len__(self):
+        raise SystemExit(0)
+
+def leaves_unseen(data, rng, n):
+    return Leaving()
+
+def leaving_pair():
+    raise SystemExit(0)
 
 def keyword_only(data, *, rng):
     return 0.0
@@ -194,17 +211,22 @@ def test_without_a_pair_it_hunts(tmp_path, capsys):
     assert main(["audit", f"{file}:mechanism", *CLAIMED, "--delta", "1e-6"]) == 1
     captured = capsys.readouterr()
     assert "hunting" in captured.err
-    assert "1000·C" in captured.out
+    assert "a record" in captured.out
     assert "δ = 1e-06" in captured.out
 
 
 def test_a_hunt_that_fails_everywhere_says_what_it_tried(tmp_path, capsys):
     file = tmp_path / "other_data.py"
     file.write_text("def f(data, rng, n): return [data['x']] * n")
-    assert main(["audit", f"{file}:f", *CLAIMED]) == 2
+    assert main(["audit", f"{file}:f", *CLAIMED]) == 3
     err = capsys.readouterr().err
     assert "IndexError" in err
     assert "arrays of shape (records, dimension); give PAIR or --pair" in err
+
+
+@pytest.mark.parametrize(("name", "code"), [("words", 0), ("size_tells", 1)])
+def test_outputs_of_any_kind_are_looked_at(user_file, capsys, name, code):
+    assert main(["audit", f"{user_file}:{name}", *CLAIMED]) == code
 
 
 def test_the_evidence_is_drawn(user_file, tmp_path, capsys):
@@ -216,17 +238,13 @@ def test_the_evidence_is_drawn(user_file, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "more", "named"),
     [
-        ("fails", CLAIMED, "KeyError: 'missing' (my_file.py, line "),
         ("gives_one", CLAIMED, "must return n = "),
         ("takes_four", CLAIMED, "(data, rng, n) or (data, rng)"),
         ("PAIR", CLAIMED, "must be a function"),
         ("absent", CLAIMED, "must define 'absent'"),
         ("too_litle_noise", CLAIMED, "Did you mean 'too_little_noise'?"),
-        ("forgets_to_return", CLAIMED, "must return numbers, or arrays of numbers of one shape"),
-        ("words", CLAIMED, "got 'yes'"),
-        ("not_a_batch", CLAIMED, "must return numbers"),
-        ("size_tells", CLAIMED, "of one size on both data sets"),
-        ("leaves", CLAIMED, "failed: SystemExit: 7 (my_file.py, line "),
+        ("forgets_to_return", CLAIMED, "must return its outputs, as a list or an array, got None"),
+        ("not_a_batch", CLAIMED, "must return its outputs"),
         ("keyword_only", CLAIMED, "got (data, *, rng)."),
         ("repaired", ["--epsilon", "1", "--steps", "9"], "`--steps` must be left out unless"),
         ("repaired", ["--mu", "1", "--sampling-rate", "0.1"], "`--sampling-rate` must be left"),
@@ -258,18 +276,55 @@ def test_bad_input_ends_with_code_2_and_one_sentence(user_file, capsys, name, mo
 
 
 @pytest.mark.parametrize(
-    ("content", "named"),
+    ("name", "named"),
     [
-        ("import sys; sys.exit(3)", "SystemExit"),
-        ("def f(:", "SyntaxError"),
-        ("1 / 0", "ZeroDivisionError"),
-        ("def f(data, rng): return 0.0", "a claim must be given"),
+        ("fails", "KeyError: 'missing' (my_file.py, line "),
+        ("leaves", "failed: SystemExit: 7 (my_file.py, line "),
+        ("leaves_unseen", "SystemExit: 0 (my_file.py, line "),
+        ("gives_up", "BaseException: enough (my_file.py, line "),
+        ("repaired --pair leaving_pair", "`leaving_pair` failed: SystemExit: 0 (my_file.py, line "),
     ],
 )
-def test_a_file_that_cannot_be_used(tmp_path, capsys, content, named):
+def test_a_crash_of_the_audited_code_is_no_verdict_and_no_bad_input(user_file, capsys, name, named):
+    target, *more = name.split()
+    assert main(["audit", f"{user_file}:{target}", *CLAIMED, *more]) == 3
+    captured = capsys.readouterr()
+    assert named in captured.err.replace(f"{user_file}:", "")
+    assert captured.err.splitlines()[-1].startswith("dp-assay: ")
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+
+
+def test_whoever_wants_the_traceback_gets_it(user_file, capsys, monkeypatch):
+    monkeypatch.setenv("DP_ASSAY_TRACEBACK", "1")
+    assert main(["audit", f"{user_file}:fails", *CLAIMED]) == 3
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_worker_that_the_audited_code_ends_is_a_crash(user_file, capsys):
+    assert main(["audit", f"{user_file}:ends_the_process", *CLAIMED, "--workers", "2"]) == 3
+    captured = capsys.readouterr()
+    assert "lost with their workers" in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "named", "code"),
+    [
+        ("import sys; sys.exit(3)", "SystemExit", 3),
+        ("import sys; sys.exit(0)", "SystemExit", 3),
+        ("1 / 0", "ZeroDivisionError", 3),
+        ("import no_such_module_either", "no_such_module_either", 3),
+        ("def f(:", "SyntaxError", 2),
+        ("\0", "null bytes", 2),
+        ("def f(data, rng): return 0.0", "a claim must be given", 2),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path, capsys, content, named, code):
     file = tmp_path / "broken.py"
     file.write_text(content)
-    assert main(["audit", f"{file}:f"]) == 2
+    assert main(["audit", f"{file}:f"]) == code
     assert named in capsys.readouterr().err
 
 

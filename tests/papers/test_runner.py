@@ -1,6 +1,7 @@
 """Running a study: results once each, resumption, redrawing, and the tables' cost column."""
 
 import dataclasses
+import errno
 import io
 import json
 import math
@@ -11,8 +12,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from accountants.seals import DamagedError, sealed, write_sealed
+from audits.papers.journal import BusyError
 from audits.papers.studies import (
     COST_COLUMN,
     STUDIES,
@@ -91,6 +95,98 @@ def test_a_lost_worker_is_said_and_loses_nothing_that_is_finished(tmp_path: Path
     assert CALLS == [2]
 
 
+def test_no_flipped_bit_changes_a_result(tmp_path: Path) -> None:
+    """Each line is used whole or its job is done again, with a warning; 400 flips, all bits."""
+    journal = tmp_path / "j.jsonl"
+    truth = run_jobs(jobs_for(1, 2, 3), journal, stream=io.StringIO())
+    whole = journal.read_bytes()
+    rng = np.random.default_rng(20)
+    for place in rng.choice(8 * len(whole), size=400, replace=False).tolist():
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << (place % 8)
+        journal.write_bytes(damaged)
+        CALLS.clear()
+        said = io.StringIO()
+        assert run_jobs(jobs_for(1, 2, 3), journal, stream=said) == truth
+        assert len(CALLS) in (0, 1, 2), place  # 0: the end of the last line; 2: of another
+        assert bool(CALLS) <= ("warning: line " in said.getvalue()), place
+        CALLS.clear()
+        assert run_jobs(jobs_for(1, 2, 3), journal, stream=io.StringIO()) == truth
+        assert CALLS == [], place
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"key": "n=1", "fingerprint": FINGERPRINT, "seconds": 0.0, "result": {"square": 7}}',
+        '{"key": "n=1", "fingerprint": FINGERPRINT, "result": {"square": 7}, "sha256": null}',
+        '{"key": "n=1", "fingerprint": FINGERPRINT, "result": {"square": 7}, "sha256": "00"}',
+        "[" * 100_000,
+        "1" * 10_000,
+        "null",
+        "\x00\x00",
+        "\udcff\udcfe",
+    ],
+    ids=["older format", "null", "another's", "deep", "long", "no object", "NUL", "no UTF-8"],
+)
+def test_a_line_without_its_checksum_is_done_again(tmp_path: Path, line: str) -> None:
+    journal = tmp_path / "j.jsonl"
+    text = line.replace("FINGERPRINT", json.dumps(jobs_for(1)[0].fingerprint))
+    journal.write_bytes(text.encode("utf-8", "surrogateescape") + b"\n")
+    said = io.StringIO()
+    assert run_jobs(jobs_for(1), journal, stream=said) == {"n=1": {"square": 1}}
+    assert CALLS == [1]
+    assert said.getvalue().startswith("warning: line 1 of j.jsonl must ")
+
+
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    inside: list[str] = []
+
+    def nested(values: tuple[int, ...], results: object) -> list[Table]:
+        for again in (run_study, redraw_study):
+            with pytest.raises(BusyError, match="by one run of this study at a time") as refused:
+                again(squares(), folder=tmp_path, stream=io.StringIO())
+            inside.append(str(refused.value))
+        run_study(squares(), quick=True, folder=tmp_path, stream=io.StringIO())  # other files
+        return []
+
+    run_study(squares(), folder=tmp_path, stream=io.StringIO())
+    run_study(dataclasses.replace(squares(), tables=nested), folder=tmp_path, stream=io.StringIO())
+    assert len(inside) == 2
+    assert ".squares.lock" in inside[0]
+    run_study(squares(), folder=tmp_path, stream=io.StringIO())
+
+
+def test_a_damaged_record_is_not_redrawn(tmp_path: Path) -> None:
+    run_study(squares(), folder=tmp_path, stream=io.StringIO())
+    file = tmp_path / "squares.json"
+    whole = file.read_bytes()
+    for damaged in (whole.replace(b": 9", b": 8"), whole[:-20], b"", b"\xff" + whole, b"{}"):
+        file.write_bytes(damaged)
+        with pytest.raises(DamagedError, match=r"squares\.json must"):
+            redraw_study(squares(), folder=tmp_path, stream=io.StringIO())
+        assert file.read_bytes() == damaged
+    file.write_bytes(whole)
+    redraw_study(squares(), folder=tmp_path, stream=io.StringIO())
+
+
+def test_a_record_is_old_or_new_whatever_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_study(squares(), folder=tmp_path, stream=io.StringIO())
+    before = (tmp_path / "squares.json").read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        redraw_study(squares("second"), folder=tmp_path, stream=io.StringIO())
+    assert (tmp_path / "squares.json").read_bytes() == before
+    names = {file.name for file in tmp_path.iterdir()}
+    assert names == {"squares.json", "squares.journal.jsonl", ".squares.lock"}
+
+
 def test_a_result_of_other_arguments_is_not_used(tmp_path: Path) -> None:
     journal = tmp_path / "j.jsonl"
     run_jobs([Job(key="n", function=square, arguments=(2,))], journal, stream=io.StringIO())
@@ -133,7 +229,7 @@ def test_tables_are_made_again_without_running_anything(tmp_path: Path) -> None:
     assert CALLS == []
     assert [table["title"] for table in after["tables"]] == ["second"]
     assert json.loads((tmp_path / "squares.json").read_text(encoding="utf-8")) == after
-    assert after | {"tables": before["tables"]} == before
+    assert sealed(after | {"tables": before["tables"]}) == before
 
 
 def test_redrawing_runs_only_what_the_record_lacks(tmp_path: Path) -> None:
@@ -145,7 +241,7 @@ def test_redrawing_runs_only_what_the_record_lacks(tmp_path: Path) -> None:
     assert [row[0] for row in found["tables"][0]["rows"]] == ["25", "4", "9"]
     # Not with other packages: one record has one set of versions.
     file = tmp_path / "squares.json"
-    file.write_text(json.dumps(found | {"versions": {"numpy": "1.0"}}), encoding="utf-8")
+    write_sealed(file, found | {"versions": {"numpy": "1.0"}})
     longest = dataclasses.replace(squares(), jobs=lambda values, seeds: jobs_for(5, 6, *values))
     with pytest.raises(ValueError, match="present versions"):
         redraw_study(longest, folder=tmp_path, stream=io.StringIO())
@@ -212,6 +308,7 @@ def test_every_table_ends_with_the_cost() -> None:
 
 _KILLED = """
 import os, signal, sys, time
+from accountants.seals import DamagedError, sealed, write_sealed
 from audits.testing.workers import process_pool
 if __name__ == "__main__":
     with process_pool(1) as pool:

@@ -56,5 +56,6 @@ def test_half_the_noise_is_refuted_and_the_claimed_noise_is_not(noise, word):
     rng = np.random.default_rng(0)
     coins = rng.random(CANARIES) < 0.5
     claim = EventClaim(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(CLAIMED), STEPS))
-    verdict = one_run_audit(coins, trained_means(coins, rng, noise), claim, confidence=0.95)
+    scores = trained_means(coins, rng, noise)
+    verdict = one_run_audit(coins, scores, claim, rng=rng, confidence=0.95)
     assert verdict.word is word

@@ -13,6 +13,7 @@ from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 from audits import (
     Claim,
     EventClaim,
+    GaussianClaim,
     PointClaim,
 )
 
@@ -64,6 +65,28 @@ def sparse_vector(data: float, rng: np.random.Generator, n: int) -> np.ndarray:
     return np.where(above.any(axis=1), above.argmax(axis=1), 5)
 
 
+def leaky_response(data: int, rng: np.random.Generator, n: int) -> np.ndarray:
+    """With probability 0.05 the truth, marked as such; else randomised response with ε = 1."""
+    noisy = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-1.0)), data, 1 - data)
+    return np.where(rng.random(n) < 0.05, 2 + data, noisy)
+
+
+def ten_dimensions(data: float, rng: np.random.Generator, n: int) -> np.ndarray:
+    return data * np.resize([1.0, -1.0], 10) / np.sqrt(10.0) + rng.normal(size=(n, 10))
+
+
+def geometric(data: int, rng: np.random.Generator, n: int) -> np.ndarray:
+    rate = 1.0 - np.exp(-1.0)
+    return data + rng.geometric(rate, size=n) - rng.geometric(rate, size=n)
+
+
+def noisy_choice(data: int, rng: np.random.Generator, n: int) -> np.ndarray:
+    """The exponential mechanism with ε = 1 on three scores, one of which moves up, two down."""
+    scores = np.array([1.0, 0.0, 0.0]) if data else np.array([0.0, 1.0, 1.0])
+    weights = np.exp(0.5 * scores)
+    return rng.choice(3, size=n, p=weights / weights.sum())
+
+
 TRUE: Mapping[str, Case] = {
     "Gaussian": Case(gaussian, (1.0, 0.0), lambda: EventClaim(dpa.GaussianDpEvent(1.0))),
     "Laplace": Case(laplace, (1.0, 0.0), lambda: EventClaim(dpa.LaplaceDpEvent(1.0))),
@@ -88,5 +111,12 @@ TRUE: Mapping[str, Case] = {
         clamped_geometric, (2, 1), lambda: EventClaim(DiscreteLaplaceDpEvent(1.0, 1))
     ),
     "sparse vector": Case(sparse_vector, (1.0, 0.0), lambda: PointClaim(1.0)),
+    "Laplace, pure": Case(laplace, (1.0, 0.0), lambda: PointClaim(1.0)),
+    "randomised response that leaks": Case(
+        leaky_response, (1, 0), lambda: PointClaim(1.0, delta=0.05)
+    ),
+    "ten dimensions": Case(ten_dimensions, (1.0, 0.0), lambda: GaussianClaim(1.0)),
+    "geometric": Case(geometric, (1, 0), lambda: PointClaim(1.0)),
+    "exponential mechanism": Case(noisy_choice, (1, 0), lambda: PointClaim(1.0)),
 }
 half_noise = partial(gaussian, sigma=2**-0.5)

@@ -1,16 +1,17 @@
 """Laws of bets: a claim-abiding pair never has a factor of mean above 1."""
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, special, stats
 
 from audits import (
     GaussianClaim,
     PointClaim,
 )
 from audits.testing.bets import best_bet
-from audits.testing.epsilon_sequence import _two_cells
+from audits.testing.event_bets import event_bet, quick_growth
 
 laws = st.integers(2, 12).flatmap(
     lambda size: st.tuples(
@@ -88,21 +89,45 @@ def test_growth_does_not_exceed_the_divergence_from_a_pair_that_abides(four):
     assert best_bet(guess_p, guess_q, claim.region()).growth <= divergence + 1e-6
 
 
-@given(
-    st.floats(1e-6, 1 - 1e-6),
-    st.floats(1e-6, 1 - 1e-6),
-    st.floats(0.0, 6.0),
-    st.floats(0.0, 0.2),
-    st.floats(0.0, 1.0),
-)
-def test_two_cell_factors_are_valid(p, q, epsilon, delta, true_q):
+logits = st.floats(-25.0, 25.0)
+
+
+@given(logits, logits, st.floats(0.0, 40.0), st.floats(0.0, 0.9), st.floats(-40.0, 40.0))
+def test_the_factors_of_an_event_are_valid(p, q, epsilon, delta, true_q):
     """At the corner of the claim, p⁰ = min(1, e^ε·q⁰ + δ), for any q⁰."""
-    e = np.exp(epsilon)
-    logs = _two_cells(np.array([p]), np.array([q]), np.array([e]), delta)[:, 0]
-    true_p = min(1.0, e * true_q + delta)
-    first = true_p * np.exp(logs[0]) + (1 - true_p) * np.exp(logs[1])
-    second = true_q * np.exp(logs[2]) + (1 - true_q) * np.exp(logs[3])
+    p, q, true_q = special.expit([p, q, true_q])
+    (inside, outside, second_inside, second_outside), _ = event_bet(
+        np.array(p), np.array(q), np.array(epsilon), delta
+    )
+    true_p = min(1.0, np.exp(epsilon) * true_q + delta)
+    first = true_p * np.exp(inside) + (1 - true_p) * np.exp(outside)
+    second = true_q * np.exp(second_inside) + (1 - true_q) * np.exp(second_outside)
     assert first * second <= 1.0 + 1e-9
+
+
+@given(st.floats(-12.0, 12.0), st.floats(-12.0, 12.0), st.floats(0.0, 12.0))
+def test_an_events_bet_grows_as_fast_as_any(p, q, epsilon):
+    """By duality the best growth is the least divergence along p⁰ = e^ε·q⁰: scipy's search."""
+    p, q = special.expit([p, q])
+    assume(p > 1.01 * np.exp(epsilon) * q)
+
+    def divergence(log_q0):
+        q0 = np.exp(log_q0)
+        p0 = np.exp(epsilon) * q0
+        return stats.entropy([p, 1 - p], [p0, 1 - p0]) + stats.entropy([q, 1 - q], [q0, 1 - q0])
+
+    found = optimize.minimize_scalar(
+        divergence,
+        bounds=(np.log(q), np.log(p) - epsilon),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    growth = float(event_bet(np.array(p), np.array(q), np.array(epsilon), 0.0)[1])
+    # The search stops 1e-8 of its argument short of an end; a nat in 1e8 draws is no growth.
+    assert growth == pytest.approx(found.fun, rel=1e-4, abs=1e-8)
+    quick = float(quick_growth(np.array(p), np.array(q), np.array(epsilon), 0.0))
+    assert growth <= quick + 1e-12
+    assert quick <= 1.1 * growth + 1e-9
 
 
 def test_growth_against_the_gaussian_curve_is_known():

@@ -17,6 +17,7 @@ from audits import (
     ProfileClaim,
     TabulatedProfile,
     ZeroConcentratedClaim,
+    audit,
 )
 
 FORMS = [
@@ -61,8 +62,8 @@ def test_refuses_what_makes_no_sense(form, arguments, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({}, "exactly one of event, mu, epsilon, profile, rho, got relation"),
-        ({"mu": 1.0, "rho": 1.0}, "got relation, mu, rho"),
+        ({}, "exactly one of event, mu, epsilon, profile, rho, got 'relation'"),
+        ({"mu": 1.0, "rho": 1.0}, "got 'relation, mu, rho'"),
         ({"mu": 1.0, "delta": 1e-5}, r"must have the fields \['mu'\]"),
         ({"mu": "inf"}, "`mu` must be a finite number"),
         ({"relation": "NEITHER", "mu": 1.0}, "`neighboring_relation` must be one of"),
@@ -170,3 +171,31 @@ def test_a_certificate_claims_its_event_under_its_relation():
     assert Claim.of(claim) is claim
     with pytest.raises(TypeError, match="must be a Claim or a Certificate"):
         Claim.of(1.0)
+
+
+@pytest.mark.parametrize("epsilon", [700.0, 709.8, 745.2, 800.0, 1e300])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_a_claim_beyond_all_exponentials_stands_and_allows_what_it_says(epsilon, delta):
+    claim = PointClaim(epsilon, delta=delta)
+    verdict = audit(
+        lambda data, rng, n: np.full(n, data),
+        (1.0, 0.0),
+        claim,
+        max_samples=100,
+        rng=np.random.default_rng(0),
+    )
+    assert not verdict.refuted
+    assert (claim.region().type_two_error(np.array([0.0, 0.5, 1.0])) >= 0.0).all()
+    assert claim.delta_upper(epsilon) == delta
+    # tanh(ε/2) is the total variation of the region's corner, 1 in floats.
+    assert 1.0 - 1e-12 <= claim.delta_upper(1.0) <= 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0, 30.0])
+def test_a_points_delta_below_its_epsilon_is_that_of_randomised_response(epsilon):
+    """With δ = 0 the corner is randomised response: δ(ε′) = (e^ε − e^ε′)/(1 + e^ε)."""
+    for share in (0.0, 0.3, 0.9):
+        below = share * epsilon
+        exact = (np.exp(epsilon) - np.exp(below)) / (1.0 + np.exp(epsilon))
+        assert PointClaim(epsilon).delta_upper(below) == pytest.approx(exact, rel=1e-12)
+        assert PointClaim(epsilon).delta_upper(below) >= exact * (1 - 1e-15)

@@ -7,7 +7,9 @@ from scipy import stats
 
 from audits import (
     EventClaim,
+    Evidence,
     GaussianClaim,
+    Method,
     PointClaim,
     Word,
     audit_noise,
@@ -141,30 +143,58 @@ def test_the_curve_p_value_is_valid_for_the_gaussian():
     rng, curve, alarms = RNG(5), GaussianClaim(1.0).region(), 0
     for _ in range(250):
         coins = rng.random(200) < 0.5
-        guesses = guess(coins, coins + rng.normal(size=200), 40)
+        guesses = guess(coins, coins + rng.normal(size=200), 40, rng=RNG(0))
         alarms += curve_p_value(guesses, curve) <= 0.1
     assert alarms <= stats.binom.isf(1e-7, 250, 0.1)
 
 
 def test_guesses_count_both_ends():
     coins = np.array([False, False, True, False, True, True])
-    assert guess(coins, [0, 1, 2, 3, 4, 5], 4) == Guesses(6, 4, 4)
-    assert guess(coins, [5, 4, 3, 2, 1, 0], 6) == Guesses(6, 6, 2)
+    assert guess(coins, [0, 1, 2, 3, 4, 5], 4, rng=RNG(0)) == Guesses(6, 4, 4)
+    assert guess(coins, [5, 4, 3, 2, 1, 0], 6, rng=RNG(0)) == Guesses(6, 6, 2)
     with pytest.raises(ValueError, match="one entry per canary"):
-        guess(coins, [1.0], 2)
+        guess(coins, [1.0], 2, rng=RNG(0))
 
 
 def test_one_run_says_when_it_could_not_have_told():
-    verdict = one_run_audit([True, False, True, False], [3, 1, 4, 2], PointClaim(8.0))
+    verdict = one_run_audit([True, False, True, False], [3, 1, 4, 2], PointClaim(8.0), rng=RNG(0))
     assert verdict.word is Word.INCONCLUSIVE
     assert "every guess had been right" in verdict.explain()
 
 
 def test_one_run_counts_its_looks():
-    """Four numbers of guesses share α: the p-value is four times the best one."""
+    """Four numbers of guesses share half of α: at most eight times the p-value of one of them."""
     coins = np.arange(400) >= 200
     claim = EventClaim(dpa.GaussianDpEvent(2.0))
-    all_looks = one_run_audit(coins, np.arange(400), claim)
-    one_look = one_run_audit(coins, np.arange(400), claim, made=400)
-    assert all_looks.evidence.p_value <= 4 * one_look.evidence.p_value * (1 + 1e-9)
+    all_looks = one_run_audit(coins, np.arange(400), claim, rng=RNG(0))
+    one_look = one_run_audit(coins, np.arange(400), claim, made=400, rng=RNG(0))
+    assert all_looks.evidence.p_value <= 8 * one_look.evidence.p_value * (1 + 1e-9)
     assert all_looks.refuted
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize(("shown", "refuted"), [(1.5, True), (1.0, False), (0.5, False)])
+def test_a_point_is_judged_at_its_own_delta(delta, shown, refuted):
+    evidence = Evidence(
+        method=Method.CLOPPER_PEARSON, samples=10, confidence=0.99, epsilon_lower=shown, delta=delta
+    )
+    assert judge(PointClaim(1.0, delta=delta), evidence).refuted is refuted
+    # A claim at another δ: weaker at a larger one, of which a smaller δ says nothing.
+    assert judge(PointClaim(1.0, delta=2 * delta + 1e-3), evidence).word is Word.NOT_REFUTED
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [PointClaim(1.0, delta=1e-5), GaussianClaim(1.0), EventClaim(dpa.LaplaceDpEvent(1.0))],
+)
+def test_judging_agrees_with_the_claims_own_epsilon(claim):
+    exact = claim.epsilon_upper(1e-5)
+    for factor, refuted in ((1.001, True), (0.999, False), (np.inf, True)):
+        evidence = Evidence(
+            method=Method.CLOPPER_PEARSON,
+            samples=10,
+            confidence=0.99,
+            epsilon_lower=factor * exact,
+            delta=1e-5,
+        )
+        assert judge(claim, evidence).refuted is refuted

@@ -1,0 +1,72 @@
+"""Half-lines of scores as events: few masses to guess, and tails, bounded ratios, supports in view.
+
+The event that looks best among many looks better than it is, so that masses are guessed cautiously.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountants.arrays import FloatArray
+from audits.claims.region import Region
+from audits.testing.event_bets import quick_growth
+from audits.testing.guesses import Guess, common_values
+
+_TAIL_THRESHOLDS, _INNER_THRESHOLDS = 24, 48
+
+
+def thresholds(pooled: FloatArray) -> FloatArray:
+    """Order statistics of sorted scores, dense at both ends, and the common values, each apart."""
+    last = pooled.size - 1
+    tail = np.geomspace(1, pooled.size, _TAIL_THRESHOLDS).astype(int) - 1
+    inner = np.linspace(0, last, _INNER_THRESHOLDS).astype(int)
+    atoms = common_values(pooled)
+    with np.errstate(over="ignore"):
+        after = np.nextafter(atoms, np.inf)
+    return np.unique(
+        np.concatenate([pooled[tail], pooled[last - tail], pooled[inner], atoms, after])
+    )
+
+
+def tally(edges: FloatArray, scores: FloatArray) -> NDArray[np.intp]:
+    """How many scores are in each of the cells that the edges make."""
+    return np.bincount(np.searchsorted(edges, scores, side="right"), minlength=edges.size + 1)
+
+
+def cautious_mass(hits: NDArray[np.intp], size: int, sign: FloatArray | float) -> FloatArray:
+    """Krichevsky and Trofimov's estimate of a probability, moved by one standard error."""
+    share = (hits + 0.5) / (size + 1.0)
+    moved = share + sign * np.sqrt(share * (1.0 - share) / size)
+    edge = 0.1 / size
+    return np.clip(moved, edge, 1.0 - edge)
+
+
+def half_line_guess(first: FloatArray, second: FloatArray, curve: Region) -> Guess | None:
+    """Three cells: the half-line upwards and the one downwards that tell most, and what is between.
+
+    Each is the one with the largest growth against a single line of the claim, in either direction;
+    `None` where none contradicts the claim.
+    """
+    edges = thresholds(np.sort(np.concatenate([first, second])))
+    below = [np.cumsum(tally(edges, scores))[:-1] for scores in (first, second)]
+    size = min(first.size, second.size)
+    chosen = []
+    for hits in (below, [first.size - below[0], second.size - below[1]]):
+        events = np.stack(hits)
+        growth = quick_growth(
+            cautious_mass(events, size, -1.0)[:, None, :],
+            cautious_mass(events[::-1], size, 1.0)[:, None, :],
+            curve.epsilons[:, None],
+            curve.deltas[:, None],
+        ).max(axis=(0, 1))
+        if growth.max() > 0.0:
+            chosen.append(edges[int(growth.argmax())])
+    if not chosen:
+        return None
+    cells = np.unique(chosen)
+    counts = tally(cells, first), tally(cells, second)
+    towards = np.sign(counts[1] / second.size - counts[0] / first.size)
+    laws = (
+        cautious_mass(counts[0], first.size, towards),
+        cautious_mass(counts[1], second.size, -towards),
+    )
+    return Guess(cells, laws[0] / laws[0].sum(), laws[1] / laws[1].sum())
