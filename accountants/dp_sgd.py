@@ -6,6 +6,7 @@ the clipping norm of one record; under REPLACE_ONE the accountant counts the shi
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import dp_accounting as dpa
@@ -23,6 +24,7 @@ from accountants.sampling import ACCOUNTED, SamplingKind, check_accounted
 
 ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
 _FEW_STEPS_TOLERANCE = 1e-5
+_LARGEST_SIZE = 2**63 - 1
 
 
 class EpsilonCurve(NamedTuple):
@@ -63,8 +65,12 @@ def step_event(
         return noise
     if kind == "poisson":
         return dpa.PoissonSampledDpEvent(rate, noise)
-    # Any batch and data-set size with this quotient has the same pair.
-    batch, size = rate.as_integer_ratio()
+    # Any batch and data-set size with this quotient, as a float, has the same pair.
+    batch, size = Fraction(rate).limit_denominator(_LARGEST_SIZE).as_integer_ratio()
+    if batch / size != rate:
+        raise ValueError(
+            f"`sampling_rate` must be a quotient of sizes up to {_LARGEST_SIZE}, got {rate!r}."
+        )
     return dpa.SampledWithoutReplacementDpEvent(size, batch, noise)
 
 

@@ -49,6 +49,9 @@ class PoissonGaussianReplace:
     noise_multiplier: float
 
 
+SampledGaussian: TypeAlias = PoissonGaussian | PoissonGaussianReplace
+
+
 @dataclass(frozen=True, slots=True)
 class FixedSizeGaussian:
     """A batch of fixed size without replacement under REPLACE_ONE; sensitivity 2 in the batch."""

@@ -171,8 +171,8 @@ class FourierAccountant(IntervalAccountant):
             return one_by_one(lambda epsilon: gaussian.delta_bounds(mu, epsilon))
         composition = releases.for_contour()
         if composition is not None:
-            if composition.is_one_step:
-                event = composition.events[0]
+            event = composition.single_step
+            if event is not None:
                 return one_by_one(lambda epsilon: one_step.delta_bounds(event, epsilon))
             try:
                 return along_contours(composition)
@@ -201,8 +201,9 @@ class FourierAccountant(IntervalAccountant):
         if mu is not None:
             return Answer(engines.closed_form(mu), "closed form")
         composition = releases.for_contour()
-        if composition is not None and composition.is_one_step:
-            return Answer(engines.single_step(composition.events[0]), "closed form")
+        single = composition and composition.single_step
+        if single:
+            return Answer(engines.single_step(single), "closed form")
         found = engines.try_contour(composition, contour.CHEAP)
         if found is not None and found.relative_gap <= self._tolerance:
             return found
@@ -302,11 +303,15 @@ class _Releases:
         for release, count in self.parts:
             if isinstance(release, elementary.Gaussian):
                 squares.append(count * release.mu**2)
-            elif isinstance(release, elementary.PoissonGaussian):
+            elif isinstance(
+                release, elementary.PoissonGaussian | elementary.PoissonGaussianReplace
+            ):
                 events.append(release)
                 counts.append(float(count))
             else:
                 return None
+        if len({type(event) for event in events}) != 1:
+            return None
         return contour.Composition(events, np.array(counts), math.fsum(squares))
 
     def for_grid(self) -> list[grid.Laws]:

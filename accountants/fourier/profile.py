@@ -13,7 +13,6 @@ import numpy as np
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
 from accountants.fourier.contour.engine import Composition
-from accountants.fourier.contour.quadrature import ADD, REMOVE
 from accountants.fourier.grid import engine as grid
 
 # Contours run through ε = 0 and through where δ is about these.
@@ -52,7 +51,7 @@ def along_contours(composition: Composition) -> Profile:
       ContourError: The engine is no good here.
     """
     directions = []
-    for direction in (REMOVE, ADD):
+    for direction in composition.directions:
         search = composition.search(direction)
         saddles = [search.for_epsilon(0.0), *map(search.for_delta, _TAIL_DELTAS)]
         lines = [

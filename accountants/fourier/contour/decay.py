@@ -13,7 +13,13 @@ Along y the loss log w is monotone, so its density at l(y) is g(y) = p(y)/(dlog 
 density of y. With r = q·e^v/w in (0, 1), dlog w/dy = r/σ, the slope of log g is
 −y + (s·r − (1−r))/σ, and the slope of that is bounded by C = 1 + |s+1|/(4σ²). On a cell of width h
 Taylor's theorem from either end gives log g ≥ log g(end) + min(0, ±slope·h) − C·h²/2; the larger of
-the two is used, and the running minimum away from the highest cell makes it unimodal.
+the two is used, and the running minimum away from the highest cell makes it unimodal. r rises in
+y, so that the smaller of two end values is its least inside a cell.
+
+To replace, L = log w(y) − log w(−y), r gives way to R = r(y) + r(−y), whose least inside a cell is
+at least r(y) of the lower and r(−y) of the upper end; the slope of log g is −y + (s·r(y) +
+θ·r(−y))/σ − R′/R, and that of R′/R = (r(y)(1−r(y)) − r(−y)(1−r(−y)))/(σR) is in [−2/σ², 1/σ²],
+so that C = 1 + ((s + θ)/4 + 2)/σ².
 """
 
 import math
@@ -22,7 +28,7 @@ import numpy as np
 
 from accountants.arrays import FloatArray
 from accountants.fourier.contour.quadrature import Direction
-from accountants.likelihood_ratio import UNIT_ROUNDOFF, ratio
+from accountants.likelihood_ratio import UNIT_ROUNDOFF, Ratio, ratio
 
 _CELLS = 128
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -61,38 +67,48 @@ class DecayBound:
         y = np.linspace(centre - 4.5 * spread, centre + 4.5 * spread, _CELLS + 1)
         h = float(np.min(np.diff(y)))
         at = ratio(sampling_rate, noise_multiplier, y)
-        posterior = at.posterior
-        size = scale * np.abs(y) + 0.5 * scale * scale
-        log_rate = math.log(sampling_rate)
-        log_slope = math.log(scale) + np.log(np.maximum(posterior, 1e-300))
-        # The error of log r: of log q + v − log w, of exp and of log.
-        slope_error = at.error + UNIT_ROUNDOFF * (
-            8.0 * size
-            + 12.0 * abs(log_rate)
-            + 4.0 * np.abs(at.log_w)
-            + 10.0 * np.abs(log_slope)
+        back = ratio(sampling_rate, noise_multiplier, -y)
+        inverse = direction.inverse_power(theta) if direction.is_replacing else 0.0
+        posterior, shaken = at.posterior, at.posterior
+        log_slope, slope_error = _log_slope(at, sampling_rate, scale, y)
+        least_slope = np.minimum(*_ends(log_slope - slope_error))
+        slope = -y + scale * (power * posterior - (1.0 - posterior))
+        if direction.is_replacing:
+            other, shaken = back.posterior, np.ones_like(y)
+            log_back, back_error = _log_slope(back, sampling_rate, scale, y)
+            low, high = log_slope - slope_error, log_back - back_error
+            least_slope = np.logaddexp(low[:-1], high[1:]) - 64.0 * UNIT_ROUNDOFF * np.abs(low[:-1])
+            log_slope = np.logaddexp(log_slope, log_back)
+            slope_error = np.maximum(slope_error, back_error)
+            slope_error = slope_error + 64.0 * UNIT_ROUNDOFF * (1.0 + np.abs(log_slope))
+            bend = posterior * (1.0 - posterior) - other * (1.0 - other)
+            bend /= np.maximum(posterior + other, 1e-300)
+            slope = -y + scale * (power * posterior + inverse * other - bend)
+        log_density = power * at.log_w - 0.5 * y * y - _LOG_SQRT_2PI - log_moment - log_slope
+        log_density -= inverse * back.log_w
+        density_error = abs(power) * at.error + inverse * back.error + slope_error
+        density_error += UNIT_ROUNDOFF * (
+            4.0 * abs(power) * np.abs(at.log_w)
+            + 4.0 * inverse * np.abs(back.log_w)
+            + 3.0 * y * y
+            + 4.0 * abs(log_moment)
             + 20.0
         )
-        log_density = power * at.log_w - 0.5 * y * y - _LOG_SQRT_2PI - log_moment - log_slope
-        density_error = abs(power) * at.error + slope_error
-        density_error += UNIT_ROUNDOFF * (
-            4.0 * abs(power) * np.abs(at.log_w) + 3.0 * y * y + 4.0 * abs(log_moment) + 20.0
-        )
-        slope = -y + scale * (power * posterior - (1.0 - posterior))
-        steepness = scale * (abs(power) + 1.0)
+        steepness = scale * (abs(power) + inverse + 1.0 + 4.0 * float(direction.is_replacing))
         density_error += h * (
-            steepness * posterior * slope_error
-            + UNIT_ROUNDOFF * (2.0 * np.abs(y) + 6.0 * steepness)
+            steepness * shaken * slope_error + UNIT_ROUNDOFF * (2.0 * np.abs(y) + 6.0 * steepness)
         )
         wide = h * (1.0 + 1e-6)
-        curvature = 0.5 * wide * wide * (1.0 + 0.25 * abs(power + 1.0) * scale * scale)
+        bending = 0.25 * abs(power + 1.0)
+        if direction.is_replacing:
+            bending = 0.25 * (power + inverse) + 2.0
+        curvature = 0.5 * wide * wide * (1.0 + bending * scale * scale)
         # A density may be understated, never overstated: all errors are taken off.
         safe = log_density - density_error
         from_left = safe[:-1] + np.minimum(0.0, slope[:-1] * wide)
         from_right = safe[1:] + np.minimum(0.0, -slope[1:] * wide)
         heights = np.exp(np.maximum(from_left, from_right) - curvature)
-        # dlog w/dy = r/σ rises in y, so the smaller end value is the least inside a cell.
-        lengths = h * np.exp(np.minimum(*_ends(log_slope - slope_error)))
+        lengths = h * np.exp(least_slope)
         self._masses, self._lengths = _layers(heights, lengths)
 
     def log(self, t: FloatArray) -> FloatArray:
@@ -101,6 +117,22 @@ class DecayBound:
         decayed = ((1.0 - envelope) * self._masses).sum(axis=1)
         result: FloatArray = np.log1p(-np.minimum(decayed, 1.0 - 1e-12)) * (1.0 - 1e-14)
         return result
+
+
+def _log_slope(
+    at: Ratio, sampling_rate: float, scale: float, y: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Log of r/σ, and its error: of log q + v − log w, of exp and of log."""
+    size = scale * np.abs(y) + 0.5 * scale * scale
+    log_slope = math.log(scale) + np.log(np.maximum(at.posterior, 1e-300))
+    error = at.error + UNIT_ROUNDOFF * (
+        8.0 * size
+        + 12.0 * abs(math.log(sampling_rate))
+        + 4.0 * np.abs(at.log_w)
+        + 10.0 * np.abs(log_slope)
+        + 20.0
+    )
+    return log_slope, error
 
 
 def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:

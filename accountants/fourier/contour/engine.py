@@ -6,17 +6,19 @@ the accountant turns to the grid engine.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from accountants import gaussian
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
-from accountants.elementary import PoissonGaussian
+from accountants.elementary import PoissonGaussian, PoissonGaussianReplace, SampledGaussian
 from accountants.fourier import invert
+from accountants.fourier.contour import few_steps
 from accountants.fourier.contour.quadrature import (
     ADD,
     REMOVE,
+    REPLACE,
     ContourError,
     Direction,
 )
@@ -27,8 +29,9 @@ from accountants.fourier.contour.sum import Contour, ContourSum, build
 _FINEST, _COARSEST = 2e-13, 1e-4
 _RETRIES = 2
 _SMALLEST = 5e-324
-# Limits of the work on one contour, per event: a tenth of a second, and the last resort.
-CHEAP, COSTLY = 2_000_000, 40_000_000
+# Limits of the work on one contour, per event: milliseconds, a tenth of a second, the last resort.
+_QUICK = 20_000_000
+CHEAP, COSTLY = 100_000_000, 1_000_000_000
 # Room for the rounding of logarithms in the Chernoff bound that dismisses a direction.
 _CHERNOFF_SLACK = 1e-3
 
@@ -38,19 +41,43 @@ class Composition:
     """Σ counts·events, and plain Gaussians with total μ².
 
     Attributes:
-      events: Distinct sampled Gaussians; at least one.
+      events: Distinct sampled Gaussians, all of the same kind; at least one.
       counts: How often each.
       mu_squared: Σ μ² of the plain Gaussians.
     """
 
-    events: Sequence[PoissonGaussian]
+    events: Sequence[SampledGaussian]
     counts: FloatArray
     mu_squared: float = 0.0
 
     @property
-    def is_one_step(self) -> bool:
-        """Whether this is a single sampled Gaussian, applied once."""
-        return len(self.events) == 1 and self.counts[0] == 1.0 and self.mu_squared == 0.0
+    def directions(self) -> tuple[Direction, ...]:
+        """Remove and add; to replace is its own reverse."""
+        return (REPLACE,) if self._is_replacing else (REMOVE, ADD)
+
+    @property
+    def sensitivity(self) -> float:
+        """Without sampling, the largest distance of two outputs' means."""
+        return 2.0 if self._is_replacing else 1.0
+
+    @property
+    def _is_replacing(self) -> bool:
+        return isinstance(self.events[0], PoissonGaussianReplace)
+
+    @property
+    def single_step(self) -> PoissonGaussian | None:
+        """The sampled Gaussian, to remove or add, if this is one and applied once."""
+        event = self.events[0]
+        is_one = len(self.events) == 1 and self.counts[0] == 1.0 and self.mu_squared == 0.0
+        return event if is_one and isinstance(event, PoissonGaussian) else None
+
+    @property
+    def few_steps(self) -> tuple[PoissonGaussian, int] | None:
+        """The one event and its count, if `few_steps` may answer for it."""
+        event, count = self.events[0], float(self.counts[0])
+        if len(self.events) > 1 or self.mu_squared > 0.0 or not isinstance(event, PoissonGaussian):
+            return None
+        return (event, int(count)) if few_steps.suits(event, count) else None
 
     def search(self, direction: Direction) -> SaddleSearch:
         """Saddle points in one direction."""
@@ -80,12 +107,18 @@ def epsilon_bounds(
       ContourError: The engine is no good here.
     """
     saddles = [
-        (composition.search(direction).for_delta(delta), direction) for direction in (REMOVE, ADD)
+        (composition.search(direction).for_delta(delta), direction)
+        for direction in composition.directions
     ]
     saddles.sort(key=lambda pair: -pair[0].epsilon)
-    (first, direction), (second, other) = saddles
+    first, direction = saddles[0]
     answer = _epsilon_in(composition, direction, first, delta, tolerance, max_work)
+    if len(saddles) == 1:
+        return answer
+    second, other = saddles[1]
     if _chernoff_epsilon(composition, second, delta) <= answer.lower:
+        return answer
+    if _chernoff_delta_below(composition, other, answer.lower, delta):
         return answer
     return answer.larger(_epsilon_in(composition, other, second, delta, tolerance, max_work))
 
@@ -96,7 +129,9 @@ def delta_bounds(
     """A certified interval for δ(ε), the larger of the two directions'."""
     if _unsampled_delta(composition, epsilon) <= _SMALLEST:
         return Bounds(0.0, _SMALLEST)
-    remove = _delta_in(composition, REMOVE, epsilon, tolerance, max_work)
+    remove = _delta_in(composition, composition.directions[0], epsilon, tolerance, max_work)
+    if len(composition.directions) == 1:
+        return remove
     if _chernoff_delta_below(composition, ADD, epsilon, remove.lower):
         return remove
     return remove.larger(_delta_in(composition, ADD, epsilon, tolerance, max_work))
@@ -105,7 +140,7 @@ def delta_bounds(
 def _unsampled_delta(composition: Composition, epsilon: float) -> float:
     """An upper bound of δ(ε): sampling never costs privacy (joint convexity)."""
     squares = [
-        count / event.noise_multiplier**2
+        count * (composition.sensitivity / event.noise_multiplier) ** 2
         for event, count in zip(composition.events, composition.counts.tolist(), strict=True)
     ]
     mu = math.sqrt(math.fsum([composition.mu_squared, *squares])) * (1.0 + 1e-14)
@@ -113,6 +148,50 @@ def _unsampled_delta(composition: Composition, epsilon: float) -> float:
 
 
 def _delta_in(
+    composition: Composition, direction: Direction, epsilon: float, tolerance: float, max_work: int
+) -> Bounds:
+    """δ(ε) in one direction, as `_epsilon_in`."""
+
+    def on_lines(work: int) -> Bounds:
+        return _delta_on_lines(composition, direction, epsilon, tolerance, work)
+
+    def in_bands(event: PoissonGaussian, count: int) -> Bounds:
+        return few_steps.delta_bounds(event, count, epsilon, tolerance)
+
+    return _cheapest(
+        composition, direction, on_lines, in_bands, Bounds(0.0, 1.0), tolerance, max_work
+    )
+
+
+def _cheapest(
+    composition: Composition,
+    direction: Direction,
+    on_lines: Callable[[int], Bounds],
+    in_bands: Callable[[PoissonGaussian, int], Bounds],
+    best: Bounds,
+    tolerance: float,
+    max_work: int,
+) -> Bounds:
+    """Along one line if that is little work, else by bands if that may be, else at any cost."""
+    attempts: list[Callable[[], Bounds]] = [lambda: on_lines(max_work)]
+    few = composition.few_steps
+    if direction == REMOVE and few is not None:
+        attempts = [lambda: on_lines(_QUICK), lambda: in_bands(*few), *attempts]
+    failure: ContourError | None = None
+    any_found = False
+    for attempt in attempts:
+        try:
+            best, any_found = best.intersect(attempt()), True
+        except ContourError as reason:
+            failure = reason
+        if any_found and best.gap <= tolerance * best.upper:
+            break
+    if failure is not None and not any_found:
+        raise failure
+    return best
+
+
+def _delta_on_lines(
     composition: Composition, direction: Direction, epsilon: float, tolerance: float, max_work: int
 ) -> Bounds:
     saddle = composition.search(direction).for_epsilon(epsilon)
@@ -205,6 +284,26 @@ def asked_tolerance(saddle: Saddle, tolerance: float) -> float:
 
 
 def _epsilon_in(
+    composition: Composition,
+    direction: Direction,
+    saddle: Saddle,
+    delta: float,
+    tolerance: float,
+    max_work: int,
+) -> Bounds:
+    """ε(δ) in one direction."""
+
+    def on_lines(work: int) -> Bounds:
+        return _epsilon_on_lines(composition, direction, saddle, delta, tolerance, work)
+
+    def in_bands(event: PoissonGaussian, count: int) -> Bounds:
+        return few_steps.epsilon_bounds(event, count, delta, tolerance)
+
+    unknown = Bounds(0.0, math.inf)
+    return _cheapest(composition, direction, on_lines, in_bands, unknown, tolerance, max_work)
+
+
+def _epsilon_on_lines(
     composition: Composition,
     direction: Direction,
     saddle: Saddle,

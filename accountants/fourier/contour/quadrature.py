@@ -4,16 +4,23 @@ With w(y) = 1 − q + q·e^{v}, v = y/σ − 1/(2σ²), one step has (see `accou
 
     remove:  P = (1−q)N(0,σ²)+qN(1,σ²), Q = N(0,σ²):  L =  log w,  E_P[e^{zL}] = E[w^{z+1}],
     add:     P and Q exchanged:                       L = −log w,  E_P[e^{zL}] = E[w^{−z}],
+    replace: P as before, Q = (1−q)N(0,σ²)+qN(−1,σ²): L = log w(y) − log w(−y),
+                                                      E_P[e^{zL}] = E[w(y)^{z+1}·w(−y)^{−z}],
 
 with expectations over y. On the line z = θ + it the *tilted* law of y, density ∝ φ(y)·w^s with
-s = θ+1 or −θ, has the characteristic function φ_θ(t) = M(θ+it)/M(θ) = E_tilted[e^{itL}], the one
-thing that the contour engine needs.
+s = θ+1 or −θ (to replace ∝ φ(y)·w(y)^{θ+1}·w(−y)^{−θ}), has the characteristic function φ_θ(t) =
+M(θ+it)/M(θ) = E_tilted[e^{itL}], the one thing that the contour engine needs.
 
 **Quadrature.** φ(y)·w(y)^{s}·e^{itL} is analytic for |Im y| < πσ. On the line Im y = d there,
 |w(y+id)| ≤ w(y), |w(y+id)| ≥ w(y)·cos(d/2σ) and |arg w(y+id)| ≤ d/σ, so the trapezoid rule with
 step η is off by at most (Trefethen & Weideman 2014, Theorem 5.1), relative to M(θ),
 
     2·exp(d²/2 + |t|·d/σ + min(s,0)·log cos(d/2σ)) / (e^{2πd/η} − 1),    for every 0 < d < πσ.
+
+To replace, w(−y) takes the place of w where it is inverted, and the loss's imaginary part is
+arg w(y+id) + arg w(−y+id), at most 2d/σ. It is at most d/σ if c = (q/(1−q))²·e^{−1/σ²} ≤ 1: with
+o and c/o the odds q·e^v/(1−q) at y and −y, (1 + oe^{ix})(1 + (c/o)e^{ix})·e^{−ix} = o + c/o +
+(1+c)cos x − i(1−c)sin x has no positive argument.
 
 **A refined bound.** The factor e^{|t|d/σ} is that of the largest losses. For small q and large t
 nearly all mass has a small loss, and arg w(y+id) is at most q·e^v·sin(d/σ)/(1−q+q·e^v·cos(d/σ)),
@@ -45,6 +52,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accountants.arrays import ComplexArray, FloatArray
+from accountants.fourier.contour.oscillation import oscillations
 from accountants.likelihood_ratio import (
     ELEMENTARY,
     SUMMATION,
@@ -66,8 +74,6 @@ _GUIDE_REACH = 150.0
 _FLOOR = 1e-150
 # Rounding errors beyond this are not small, and first-order bounds of them no bounds.
 _MAX_ROUNDING = 1e-4
-# Evaluations at a time, to bound the memory.
-_CHUNK = 500_000
 # expm1 overflows beyond 709.
 _EXP_LIMIT = 700.0
 _EXPONENTIAL = 40.0
@@ -79,16 +85,21 @@ class ContourError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Remove (the loss is log w) or add (the loss is −log w)."""
+    """Remove (the loss is log w), add (it is −log w) or replace (it is log w(y) − log w(−y))."""
 
     sign: int
+    is_replacing: bool = False
 
     def power(self, theta: float) -> float:
         """The s of w^s in M(θ) = E[w^s]."""
         return theta + 1.0 if self.sign > 0 else -theta
 
+    def inverse_power(self, theta: float) -> float:
+        """The largest power to which 1/w is raised in M(θ)."""
+        return theta if self.is_replacing or self.sign < 0 else 0.0
 
-REMOVE, ADD = Direction(+1), Direction(-1)
+
+REMOVE, ADD, REPLACE = Direction(+1), Direction(-1), Direction(+1, is_replacing=True)
 
 
 class Strip(NamedTuple):
@@ -125,11 +136,11 @@ class Line:
     @cached_property
     def _strip(self) -> Strip:
         """The widest step whose error bound is e^{−E} at t_max."""
-        sigma, power = self.noise_multiplier, self.direction.power(self.theta_max)
+        sigma, inverse = self.noise_multiplier, self.direction.inverse_power(self.theta_max)
         reach = math.sqrt(2.0 * (self.exponent + math.log(2.0)) + math.log(self._concavity))
         d = np.minimum(reach, sigma * _STRIP_WIDTHS)
-        secant = min(power, 0.0) * np.log(np.cos(d / (2.0 * sigma)))
-        needed = self.exponent + 1.0 + 0.5 * d * d + self.t_max * d / sigma + secant
+        secant = -inverse * np.log(np.cos(d / (2.0 * sigma)))
+        needed = self.exponent + 1.0 + 0.5 * d * d + self._turns * self.t_max * d / sigma + secant
         steps = 2.0 * math.pi * d / needed
         low, high = (
             place + side * reach for place, side in zip(self._places(), (-1, 1), strict=True)
@@ -144,18 +155,28 @@ class Line:
     @property
     def _concavity(self) -> float:
         """C: the tilted log-density's second derivative is at least −C."""
-        power = self.direction.power(self.theta_max)
-        return 1.0 + 0.25 * max(-power, 0.0) / self.noise_multiplier**2
+        inverse = self.direction.inverse_power(self.theta_max)
+        return 1.0 + 0.25 * inverse / self.noise_multiplier**2
+
+    @property
+    def _turns(self) -> float:
+        """The loss's imaginary part at y + id is at most this times d/σ: see the module."""
+        odds = self.sampling_rate / (1.0 - self.sampling_rate)
+        is_small = odds <= math.exp(min(0.5 * self.noise_multiplier**-2, 700.0)) * (1.0 - 1e-12)
+        return 2.0 if self.direction.is_replacing and not is_small else 1.0
 
     def _places(self) -> tuple[float, float]:
         """Points beyond which the tilted log-density falls at least as fast as −(distance)²/2.
 
         Its slope is −y + s·r(y)/σ with r = q·e^u/w rising from 0 to 1: negative beyond max(s,0)/σ,
-        and for s < 0 positive below s·r(0)/σ, where r(y) < r(0). The line s·x needs max(s, 1).
+        and for s < 0 positive below s·r(0)/σ, where r(y) < r(0). The line s·x needs max(s, 1). To
+        replace adds θ·r(−y)/σ, between 0 and θ·r(0)/σ for y > 0, and lines at −1/σ.
         """
         power, scale = self.direction.power(self.theta_max), 1.0 / self.noise_multiplier
         odds = self.sampling_rate * math.exp(-0.5 * scale * scale)
         at_zero = odds / (1.0 - self.sampling_rate + odds)
+        if self.direction.is_replacing:
+            return -scale, (max(power, 1.0) + self.theta_max * at_zero) * scale
         return min(power, 0.0) * at_zero * scale, max(power, 1.0) * scale
 
     def _refined_strip(self, guide: "Line", d: float) -> "Strip | None":
@@ -166,20 +187,24 @@ class Line:
         sine, cosine = math.sin(angle), math.cos(angle)
         power = self.direction.power(self.theta_max)
 
-        def growth(y: FloatArray) -> FloatArray:
-            """A bound of log(|f(y+id)|/f(y)) − d²/2, increasing in y."""
+        def growth(y: FloatArray, inverse: float) -> FloatArray:
+            """What w(y + id) adds to log|f|, with 1/w to the power of `inverse`; rising in y."""
             scale = 1.0 / self.noise_multiplier
             log_odds = scale * (y - 0.5 * scale) + math.log(self.sampling_rate)
             odds = np.exp(np.minimum(log_odds - math.log1p(-self.sampling_rate), _EXP_LIMIT))
             argument = np.minimum(angle, odds * sine / (1.0 + odds * cosine))
             ratio = 1.0 - 2.0 * (1.0 - cosine) * odds / (1.0 + odds)
             shrinkage = np.log(np.maximum(ratio, 0.5 * (1.0 + cosine)))
-            result: FloatArray = self.t_max * argument + 0.5 * min(power, 0.0) * shrinkage
+            result: FloatArray = self.t_max * argument - 0.5 * inverse * shrinkage
             return result
 
         exponents = power * guide.log_w + guide._log_base
         log_mass = exponents - guide.tilted(self.theta_max)[1]
-        grown = growth(guide.nodes + guide_step)
+        inverse, up = self.direction.inverse_power(self.theta_max), guide.nodes + guide_step
+        if self.direction.is_replacing:
+            grown = growth(up, 0.0) + growth(guide_step - guide.nodes, inverse)
+        else:
+            grown = growth(up, inverse)
         bump = self._concavity * guide_step**2 / 8.0
         # At an end, a vertical segment and all mass beyond must be below e^{−E}.
         segment = log_mass - math.log(guide_step) + grown + 0.5 * d * d + math.log1p(2.0 * d)
@@ -229,16 +254,30 @@ class Line:
 
     @cached_property
     def _ratio(self) -> Ratio:
-        return ratio(self.sampling_rate, self.noise_multiplier, self.nodes)
+        at = ratio(self.sampling_rate, self.noise_multiplier, self.nodes)
+        if not self.direction.is_replacing:
+            return at
+        loss = at.log_w - self._mirrored.log_w
+        error = at.error + self._mirrored.error + UNIT_ROUNDOFF * np.abs(loss)
+        return Ratio(loss, at.posterior, error)
+
+    @cached_property
+    def _mirrored(self) -> Ratio:
+        """Of w(−y)."""
+        return ratio(self.sampling_rate, self.noise_multiplier, -self.nodes)
 
     @property
     def log_w(self) -> FloatArray:
-        """Log w at the nodes, with small relative error also where w is near 1."""
+        """Log w at the nodes, with small relative error also where w is near 1.
+
+        To replace, log w(y)/w(−y): M(θ) = E[(w(y)/w(−y))^s·w(−y)], with w(−y) in `_log_base`.
+        """
         return self._ratio.log_w
 
     @cached_property
     def _log_base(self) -> FloatArray:
-        return -0.5 * self.nodes**2 + (math.log(self._strip.step) - _LOG_SQRT_2PI)
+        base: FloatArray = -0.5 * self.nodes**2 + (math.log(self._strip.step) - _LOG_SQRT_2PI)
+        return base + self._mirrored.log_w if self.direction.is_replacing else base
 
     def tilted(self, theta: float) -> tuple[FloatArray, float]:
         """The tilted probabilities of the nodes, and log M(θ) to within `tilted_error`."""
@@ -313,6 +352,8 @@ class Line:
         """A bound of the rounding error of −y²/2 and its constant: node, square, sum."""
         constant = 12.0 + 10.0 * abs(math.log(self._strip.step))
         result: FloatArray = UNIT_ROUNDOFF * (constant + 2.5 * self.nodes**2)
+        if self.direction.is_replacing:
+            result += self._mirrored.error + 2.0 * UNIT_ROUNDOFF * np.abs(self._mirrored.log_w)
         return result
 
     def _exponent_rounding(self, power: float) -> FloatArray:
@@ -342,19 +383,13 @@ class Line:
           times |φ|, and 1/2 ≤ |1−φ| ≤ tΣp|L|; the angle by 9u of itself, with |φ|·|angle| ≤
           π·|1−φ|.
 
-        Together the terms without ρ are below 220u·Σp|L|. Numerator and denominator of φ each have
+        Together the terms without ρ are below 220u·Σp|L|, and more where the sums are products of
+        matrices (`oscillations`). Numerator and denominator of φ each have
         quadrature and truncation errors of 2e^{−E}.
         """
         mass, _ = self.tilted(theta)
-        a, b = np.empty_like(t), np.empty_like(t)
-        rows = max(1, _CHUNK // self.size)
-        for start in range(0, len(t), rows):
-            chunk = slice(start, start + rows)
-            half = np.multiply.outer(0.5 * t[chunk], self.log_w)
-            sine = np.sin(half)
-            weighted = sine * mass
-            a[chunk] = 2.0 * (weighted * sine).sum(axis=1)
-            b[chunk] = 2.0 * (weighted * np.cos(half)).sum(axis=1)
+        moved, roundings = oscillations(mass, self.log_w, t)
+        a, b = -moved.real, moved.imag
         excess = a * (a - 2.0) + b * b
         near_one = excess > -0.75
         small = np.log(np.maximum(np.hypot(1.0 - a, b), _FLOOR))
@@ -364,6 +399,6 @@ class Line:
         size, rounding = np.abs(self.log_w), self._exponent_rounding(self.direction.power(theta))
         mean_size, mean_rounding = float((mass * size).sum()), float((mass * rounding).sum())
         slope = float((mass * (rounding * size + self._ratio.error)).sum())
-        slope += (mean_rounding + 220.0 * UNIT_ROUNDOFF) * mean_size
+        slope += (mean_rounding + roundings * UNIT_ROUNDOFF) * mean_size
         error = 1.001 * slope * t + 4.0 * math.exp(-self.exponent) + _FLOOR
         return real + 1j * imaginary, error

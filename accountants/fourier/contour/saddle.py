@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accountants.arrays import FloatArray
-from accountants.elementary import PoissonGaussian
+from accountants.elementary import SampledGaussian
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.quadrature import ContourError, Direction, Line
 
@@ -83,7 +83,7 @@ class SaddleSearch:
 
     def __init__(
         self,
-        events: Sequence[PoissonGaussian],
+        events: Sequence[SampledGaussian],
         counts: FloatArray,
         mu_squared: float,
         direction: Direction,
@@ -133,7 +133,8 @@ class SaddleSearch:
         variance, wall = self._mu_squared, _MAX_THETA
         for event, count in zip(self._events, self._counts, strict=True):
             rate, sigma = event.sampling_rate, event.noise_multiplier
-            variance += count * rate**2 * math.expm1(min(sigma**-2, 20.0))
+            replaced = 4.0 if self._direction.is_replacing else 1.0
+            variance += replaced * count * rate**2 * math.expm1(min(sigma**-2, 20.0))
             reach = sigma**2 * -math.log(rate)
             wall = min(wall, reach + math.sqrt(reach**2 - 4.0 * sigma**2 * log_delta) + 0.5)
         return max(0.02, min(math.sqrt(-2.0 * log_delta / variance), wall))

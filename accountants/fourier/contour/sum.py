@@ -33,7 +33,7 @@ import numpy as np
 
 from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
-from accountants.elementary import PoissonGaussian
+from accountants.elementary import SampledGaussian
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.quadrature import (
     ContourError,
@@ -221,7 +221,7 @@ def _scaled(value: float, log_scale: float) -> float:
 
 
 def build(
-    events: Sequence[PoissonGaussian],
+    events: Sequence[SampledGaussian],
     counts: FloatArray,
     mu_squared: float,
     direction: Direction,

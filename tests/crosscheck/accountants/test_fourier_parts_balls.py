@@ -15,7 +15,7 @@ from crosscheck.accountants import balls
 from flint import acb, arb, ctx
 
 from accountants import FourierAccountant
-from accountants.fourier.contour.quadrature import ADD, REMOVE, ContourError, Line
+from accountants.fourier.contour.quadrature import ADD, REMOVE, REPLACE, ContourError, Line
 from accountants.fourier.contour.saddle import decay
 from accountants.likelihood_ratio import log_gap, ratio
 
@@ -146,3 +146,64 @@ def test_a_tight_tolerance_does_not_lose_the_truth():
         assert arb(bounds.lower) <= truth
         assert truth <= arb(bounds.upper)
     assert bounds.gap <= 1e-10 * bounds.upper
+
+
+def replace_integral(rate, sigma, theta, t, bits):
+    """A ball with E[w(y)^{θ+1+it}·w(−y)^{−θ−it}], y ~ N(0, 1)."""
+    with ctx.workprec(bits):
+        q, s, z = arb(rate), arb(sigma), acb(arb(theta), arb(t))
+
+        def integrand(y, analytic):
+            up, down = (
+                (1 - q + q * (side * y / s - 1 / (2 * s * s)).exp()).log(analytic=analytic)
+                for side in (1, -1)
+            )
+            return ((z + 1) * up - z * down - y * y / 2).exp() / (2 * arb.pi()).sqrt()
+
+        # (w(y)/w(−y))^θ ≤ (1−q)^{−θ}·w(y)^θ, and beyond the means all falls by e^{−R²/2}.
+        reach = 14.0 + math.sqrt(bits)
+        high = (2 * theta + 1) / sigma + reach
+        total = acb(0)
+        for left, right in (
+            (-reach - 1 / sigma, 0.0),
+            (0.0, theta / sigma + 1),
+            (theta / sigma + 1, high),
+        ):
+            total += acb.integral(
+                integrand, left, right, rel_tol=arb(2) ** (10 - bits), abs_tol=arb(2) ** -300
+            )
+        size = (theta + 1) * math.log(2) + theta * (theta + 1) / (2 * sigma**2)
+        tail = (arb(size) - theta * (1 - q).log() - arb(reach) ** 2 / 2).exp()
+        return total + acb(arb(0, tail.upper()), arb(0, tail.upper()))
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "theta", "t"),
+    [
+        (0.01, 1.0, 6.0, 20.0),
+        (0.3, 2.0, 3.0, 5.0),
+        (0.6, 0.8, 2.0, 3.0),
+        (1e-4, 1.0, 11.0, 60.0),
+        (0.05, 4.0, 20.0, 90.0),
+        (0.9, 1.5, 1.0, 4.0),
+    ],
+)
+def test_lines_to_replace(rate, sigma, theta, t):
+    """φ(t), log M, the tilted log M and the decay bound, as `check_line` does for the others."""
+    coarse = Line(rate, sigma, REPLACE, 1.9 * theta, 0.0, 40.0)
+    line = Line(rate, sigma, REPLACE, theta, t, 40.0, refine=True)
+    log_phi, error = line.characteristic(theta, np.array([t]))
+    with ctx.workprec(200):
+        moment = replace_integral(rate, sigma, theta, 0.0, 200).real
+        phi = replace_integral(rate, sigma, theta, t, 200) / moment
+        value, value_error = Line(rate, sigma, REPLACE, theta, 0.0, 40.0).log_moment(theta)
+        assert float(moment.log().rad()) <= 1e-2 * value_error < 1e-12
+        assert distance(moment.log(), value) <= value_error
+        assert distance(moment.log(), coarse.tilted(theta)[1]) <= coarse.tilted_error
+        ours = acb(float(log_phi[0].real), float(log_phi[0].imag)).exp()
+        assert float(abs(phi).rad()) <= 1e-2 * error[0] < 1e-11
+        assert float(abs(ours - phi).upper()) <= error[0]
+        for frequency in (t, 3.0 * t, 10.0 * t):
+            at = replace_integral(rate, sigma, theta, frequency, 120) / moment
+            bound = decay(coarse, theta).log(np.array([frequency]))[0]
+            assert float(abs(at).lower()) <= math.exp(bound) <= 1.0
