@@ -137,7 +137,7 @@ class SaddleSearch:
             variance += replaced * count * rate**2 * math.expm1(min(sigma**-2, 20.0))
             reach = sigma**2 * -math.log(rate)
             wall = min(wall, reach + math.sqrt(reach**2 - 4.0 * sigma**2 * log_delta) + 0.5)
-        return max(0.02, min(math.sqrt(-2.0 * log_delta / variance), wall))
+        return max(0.02, min(math.sqrt(-2.0 * log_delta / max(variance, 1e-300)), wall))
 
     def for_delta(self, delta: float) -> Saddle:
         """The saddle point at which δ(ε) is about `delta`; at ε = 0 if δ(0) is already smaller."""
