@@ -14,6 +14,7 @@ import argparse
 import collections
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import sys
@@ -152,14 +153,16 @@ class _Worker:
         return record | {"word": word, "reason": "the process was lost"}
 
 
-def run(tasks: list[dict | int], jobs: int, journal: Journal) -> None:
-    """Does these tasks and adds a record each to the journal."""
+def run(tasks: list[dict | int], jobs: int, seconds: float, journal: Journal) -> None:
+    """Does these tasks, begins none after so many seconds; adds a record each to the journal."""
     waiting = collections.deque(tasks)
     workers = [_Worker() for _ in range(min(jobs, len(tasks)))]
     busy = []
     words: collections.Counter[str] = collections.Counter()
     begin, done = time.monotonic(), 0
     while waiting or busy:
+        if time.monotonic() - begin > seconds:
+            waiting.clear()
         while waiting and workers:
             worker = workers.pop()
             worker.give(waiting.popleft())
@@ -185,6 +188,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--case", type=int, help="one case, in this process")
     parser.add_argument("--known", action="store_true", help="the cases that once failed")
     parser.add_argument("--journal", type=Path, default=Path("build/attack.jsonl"))
@@ -203,7 +207,7 @@ def main() -> None:
     numbers = range(arguments.first, arguments.first + arguments.cases)
     tasks = [task for number in numbers if (task := journal.todo(number)) is not None]
     try:
-        run(tasks, arguments.jobs, journal)
+        run(tasks, arguments.jobs, arguments.seconds, journal)
     except KeyboardInterrupt:
         print()
     summary = journal.summary()

@@ -47,7 +47,6 @@ class Direction:
     _laws: list = field(default_factory=list)
     _factors: list = field(default_factory=list)
     _lines: list = field(default_factory=list)
-    _saddles: dict = field(default_factory=dict)
 
     def delta(self, epsilon):
         """A ball for δ(ε), ε a ball or a double."""
@@ -113,8 +112,7 @@ class Direction:
         line = Line.__new__(Line)
         line.sampled, line.exact, line.epsilon = self.laws(), self.factors(), epsilon
         line.mu_squared, line.mu2 = self.mu_squared, float(self.mu_squared.mid())
-        near = [x for e, x in self._saddles.items() if abs(e - epsilon) * x < 0.1]
-        tilt = near[0] if near else self._saddles.setdefault(epsilon, line._saddle(epsilon))
+        tilt = line.chernoff_tilt()
         for x in (tilt, tilt / 3, tilt / 30, tilt / 1000):  # any is valid, a smaller one cheaper
             try:
                 with ctx.workprec(_PREC):
@@ -226,8 +224,7 @@ class Direction:
         for line in self._lines:
             if abs(line.epsilon - epsilon) * line.tilt < 0.5:
                 return line
-        tilt = self._saddles.get(epsilon)
-        line = Line(self.laws(), self.mu_squared, self.factors(), epsilon, digits=digits, tilt=tilt)
+        line = Line(self.laws(), self.mu_squared, self.factors(), epsilon, digits=digits)
         self._lines.append(line)
         return line
 

@@ -21,6 +21,8 @@ from flint import acb, acb_mat, arb, ctx
 from oracle_exact import UnknownError
 from oracle_rule import POINTS, rule
 
+MOST_PRODUCTS = 1_500_000
+
 
 class Line:
     """δ(ε) near one ε, for factors [(SampledLaw, count)], μ² of plain Gaussians and exact factors.
@@ -30,16 +32,14 @@ class Line:
     exact: laws with `log_moment(x)` (float) and `moment(z)` (acb).
     """
 
-    def __init__(
-        self, sampled, mu_squared, exact, epsilon, *, digits=17, tilt=None, max_panels=600
-    ):
+    def __init__(self, sampled, mu_squared, exact, epsilon, *, digits=17, max_panels=600):
         self.sampled, self.exact = sampled, exact
         self.mu_squared, self.mu2 = mu_squared, float(mu_squared.mid())
         self.total = sum(count for _, count in sampled) + sum(count for _, count in exact) + 1
         self.log_target = -digits * math.log(10.0)
         self.max_panels = max_panels
         self.epsilon = epsilon
-        self.tilt = tilt or self._saddle(epsilon)
+        self.tilt = self._saddle(epsilon)
         self._prepare()
 
     def log_moment(self, x):
@@ -63,19 +63,29 @@ class Line:
 
     def _saddle(self, epsilon):
         """The minimum of the integrand on the real axis; any c > 0 is valid."""
-        low, high = math.log(1e-9), math.log(1e-9)
+        return self._least(self._height, 8)
+
+    def chernoff_tilt(self):
+        """About where Chernoff's bound, K(x) − xε + x·log x − (1+x)·log(1+x), is least."""
+
+        def bound(x):
+            return self.log_moment(x) - x * self.epsilon - x * math.log1p(1 / x) - math.log1p(x)
+
+        return self._least(bound, 42)
+
+    def _least(self, function, rounds):
+        """About the minimum of a convex function: factors of 4 in c, then a golden section."""
         best, value = None, math.inf
-        # Walk up in factors of 4, then golden section in log c.
-        walk = high
+        walk = math.log(1e-9)
         while walk < math.log(1e13):
             try:
-                here = self._height(math.exp(walk))
+                here = function(math.exp(walk))
             except UnknownError:
                 break
             if here < value:
                 best, value = walk, here
             elif best is not None and here > value:
-                break  # the function is convex
+                break
             walk += 1.4
         if best is None:
             raise UnknownError("no saddle")
@@ -85,14 +95,14 @@ class Line:
         def at(place):
             if place not in known:
                 try:
-                    known[place] = self._height(math.exp(place))
+                    known[place] = function(math.exp(place))
                 except UnknownError:
                     known[place] = math.inf
             return known[place]
 
         gold = 0.5 * (math.sqrt(5.0) - 1.0)
         one, two = high - gold * (high - low), low + gold * (high - low)
-        for _ in range(8):
+        for _ in range(rounds):
             if at(one) < at(two):
                 high, two = two, one
                 one = high - gold * (high - low)
@@ -210,6 +220,8 @@ class Line:
             for law, count in self.sampled:
                 room = log_relative - math.log(self.total) - 4.0
                 weights, losses, log_error = law.nodes(self.tilt, t_max, room, self.prec)
+                if len(points) * len(losses) > MOST_PRODUCTS:
+                    raise UnknownError("too many products")
                 inner = acb_mat(
                     [[(i * (half * x * loss)).exp() for loss in losses] for x, _ in nodes]
                 )
