@@ -1,41 +1,124 @@
 """A standing attack on the certified intervals: random questions, judged in ball arithmetic.
 
-    python benchmarks/attack_accountants.py --cases 20000 --jobs 2
+    python benchmarks/attack_accountants.py --cases 20000        (goes on where it stopped)
     python benchmarks/attack_accountants.py --case 4711          (one case, in this process)
     python benchmarks/attack_accountants.py --known              (those that once failed)
 
-Case n is the same in every run. Each case has 20 s of processor time and 4 GB in a worker process;
-finished cases are kept in a journal, so that an interrupted attack goes on where it stopped. The
+Case n is the same in every run. Each case has 20 s of processor time and 4 GB in a worker process.
+Finished cases are kept in a journal, which says of which code the answers are: a journal of other
+accountants or other cases is refused, and answers that another oracle judged are judged again. The
 summary is benchmarks/results/attack.json. The words are explained in tests/quality/attack.py.
 """
 
 import argparse
 import collections
+import hashlib
 import json
+import math
 import multiprocessing
 import os
 import sys
 import time
+from collections.abc import Iterable
+from multiprocessing import connection as connections
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+QUALITY = ROOT / "tests" / "quality"
 sys.path = [entry for entry in sys.path if Path(entry).resolve() != HERE]
-sys.path.insert(0, str(HERE.parent / "tests" / "quality"))
+sys.path[:0] = [str(ROOT), str(QUALITY)]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from attack import FAILURES, attack, limit_memory
+from attack import FAILURES, attack, judged, limit_memory
 from attack_cases import KNOWN, SEED, random_case
 
+import accountants
 from accountants import versions
 
 RESULTS = HERE / "results" / "attack.json"
 PATIENCE = 900.0  # seconds of wall time after which a worker that says nothing is replaced
 
 
+def _digest(files: Iterable[Path]) -> str:
+    found = hashlib.sha256()
+    for file in sorted(files):
+        found.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return found.hexdigest()[:16]
+
+
+def code() -> dict[str, str]:
+    """What the answers depend on, and what the verdicts do."""
+    package = Path(accountants.__file__).parent
+    return {
+        "accountants": _digest(package.rglob("*.py")),
+        "cases": _digest([QUALITY / "attack_cases.py"]),
+        "oracle": _digest([*QUALITY.glob("oracle*.py"), QUALITY / "attack.py"]),
+    }
+
+
+class Journal:
+    """Records by number, one JSON line each, below a line that says of which code they are."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.code = path, code()
+        self.records: dict[int, dict] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_text(json.dumps({"code": self.code}) + "\n", encoding="utf-8")
+        first, *lines = path.read_text(encoding="utf-8").splitlines()
+        theirs = json.loads(first).get("code", {})
+        for name in ("accountants", "cases"):
+            if theirs.get(name) != self.code[name]:
+                sys.exit(f"{path} holds answers of other {name}; move it away or name another one.")
+        for line in lines:
+            record = json.loads(line)
+            self.records[int(record["name"])] = record
+
+    def todo(self, number: int) -> dict | int | None:
+        """What a worker is given: a number to attack, a record to judge again, or nothing."""
+        record = self.records.get(number)
+        if record is None:
+            return number
+        return record if record["oracle"] != self.code["oracle"] and "lower" in record else None
+
+    def add(self, record: dict) -> None:
+        """Keeps a record; the last of a number counts."""
+        record["oracle"] = self.code["oracle"]
+        self.records[int(record["name"])] = record
+        with self.path.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(record) + "\n")
+
+    def summary(self) -> dict:
+        """Counts, and the failures in full."""
+        records = [self.records[number] for number in sorted(self.records)]
+        words = collections.Counter(record["word"] for record in records)
+        times = {
+            name: round(sum(record.get(name, 0.0) for record in records) / len(records), 3)
+            for name in ("seconds", "oracle_seconds")
+        }
+        return {
+            "what": "random questions to the accountants, judged in ball arithmetic",
+            "command": f"python benchmarks/attack_accountants.py --cases {len(records)}",
+            "seed": SEED,
+            "code": self.code,
+            "versions": versions.installed("python-flint"),
+            "cases": len(records),
+            "words": dict(sorted(words.items())),
+            "wrong": sum(words[word] for word in ("wrong lower", "wrong upper", "crossed")),
+            "nan": words["nan"],
+            "infinite where a finite bound exists": words["infinite"],
+            "over 20 s": words["slow"],
+            "processor_seconds_per_case": times,
+            "slowest_answer": max(record.get("seconds", 0.0) for record in records),
+            "failures": [record for record in records if record["word"] in FAILURES],
+        }
+
+
 def _work(connection) -> None:
     limit_memory()
-    while (number := connection.recv()) is not None:
-        connection.send(attack(random_case(number)))
+    while (task := connection.recv()) is not None:
+        connection.send(attack(random_case(task)) if isinstance(task, int) else judged(task))
 
 
 class _Worker:
@@ -45,82 +128,59 @@ class _Worker:
         self.connection, theirs = multiprocessing.Pipe()
         self.process = multiprocessing.Process(target=_work, args=(theirs,), daemon=True)
         self.process.start()
-        self.number, self.since = -1, 0.0
+        theirs.close()
+        self.task, self.since = None, 0.0
 
-    def give(self, number: int) -> None:
-        self.number, self.since = number, time.monotonic()
-        self.connection.send(number)
+    def give(self, task: dict | int) -> None:
+        self.task, self.since = task, time.monotonic()
+        self.connection.send(task)
 
-    def lost(self) -> bool:
-        return not self.process.is_alive() or time.monotonic() - self.since > PATIENCE
+    def record(self) -> dict | None:
+        """What came out of the task, or None as long as nothing did."""
+        try:
+            if self.connection.poll():
+                return self.connection.recv()
+        except EOFError:
+            return self._lost("memory")
+        return self._lost("slow") if time.monotonic() - self.since > PATIENCE else None
 
-    def record_of_loss(self) -> dict:
-        word = "slow" if self.process.is_alive() else "memory"
+    def _lost(self, word: str) -> dict:
         self.process.kill()
         self.process.join()
-        return random_case(self.number).to_json() | {"word": word, "reason": "the process was lost"}
+        self.__init__()
+        case = random_case(self.task) if isinstance(self.task, int) else None
+        record = case.to_json() if case else self.task
+        return record | {"word": word, "reason": "the process was lost"}
 
 
-def run(numbers: list[int], jobs: int, journal: Path) -> None:
-    """Attacks the cases of these numbers and appends a line each to the journal."""
-    waiting = collections.deque(numbers)
-    workers = [_Worker() for _ in range(min(jobs, len(numbers)))]
-    for worker in workers:
-        worker.give(waiting.popleft())
+def run(tasks: list[dict | int], jobs: int, seconds: float, journal: Journal) -> None:
+    """Does these tasks, begins none after so many seconds; adds a record each to the journal."""
+    waiting = collections.deque(tasks)
+    workers = [_Worker() for _ in range(min(jobs, len(tasks)))]
+    busy = []
     words: collections.Counter[str] = collections.Counter()
     begin, done = time.monotonic(), 0
-    with journal.open("a", encoding="utf-8") as out:
-        while workers:
-            ready = multiprocessing.connection.wait([w.connection for w in workers], timeout=1.0)
-            for index, worker in enumerate(list(workers)):
-                if worker.connection in ready and worker.connection.poll():
-                    try:
-                        record = worker.connection.recv()
-                    except EOFError:
-                        record = worker.record_of_loss()
-                        worker = workers[index] = _Worker()
-                elif worker.lost():
-                    record = worker.record_of_loss()
-                    worker = workers[index] = _Worker()
-                else:
-                    continue
-                out.write(json.dumps(record) + "\n")
-                out.flush()
-                words[record["word"]] += 1
-                done += 1
-                if waiting:
-                    worker.give(waiting.popleft())
-                else:
-                    worker.number = -2
-                pace = (time.monotonic() - begin) / done
-                print(
-                    f"\r{done}/{len(numbers)} {pace:.2f} s each {dict(words)}", end="", flush=True
-                )
-            finished = [worker for worker in workers if worker.number == -2]
-            for worker in finished:
-                worker.connection.send(None)
-                workers.remove(worker)
+    while waiting or busy:
+        if time.monotonic() - begin > seconds:
+            waiting.clear()
+        while waiting and workers:
+            worker = workers.pop()
+            worker.give(waiting.popleft())
+            busy.append(worker)
+        connections.wait([worker.connection for worker in busy], timeout=1.0)
+        for worker in list(busy):
+            record = worker.record()
+            if record is None:
+                continue
+            journal.add(record)
+            busy.remove(worker)
+            workers.append(worker)
+            words[record["word"]] += 1
+            done += 1
+        if done:
+            pace = (time.monotonic() - begin) / done
+            print(f"\r{done}/{len(tasks)} {pace:.2f} s each {dict(words)}", end="", flush=True)
     print()
-
-
-def summarise(journal: Path) -> dict:
-    """Counts, and the failures in full."""
-    records = {}
-    for line in journal.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        records[int(record["name"])] = record
-    words = collections.Counter(record["word"] for record in records.values())
-    times = [record["oracle_seconds"] for record in records.values() if "oracle_seconds" in record]
-    return {
-        "what": "random questions to the accountants, judged in ball arithmetic",
-        "command": f"python benchmarks/attack_accountants.py --cases {max(records) + 1}",
-        "seed": SEED,
-        "cases": len(records),
-        "versions": versions.installed("python-flint"),
-        "words": dict(sorted(words.items())),
-        "oracle_seconds_per_case": round(sum(times) / max(1, len(times)), 3),
-        "failures": [records[n] for n in sorted(records) if records[n]["word"] in FAILURES],
-    }
 
 
 def main() -> None:
@@ -128,6 +188,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--case", type=int, help="one case, in this process")
     parser.add_argument("--known", action="store_true", help="the cases that once failed")
     parser.add_argument("--journal", type=Path, default=Path("build/attack.jsonl"))
@@ -142,17 +203,14 @@ def main() -> None:
             shown = [record.get(key) for key in ("lower", "upper", "seconds", "reason")]
             print(f"{record['word']:12} {case.name}: {shown} {record.get('verdicts')}", flush=True)
         return
-    arguments.journal.parent.mkdir(parents=True, exist_ok=True)
-    done = set()
-    if arguments.journal.exists():
-        lines = arguments.journal.read_text(encoding="utf-8").splitlines()
-        done = {int(json.loads(line)["name"]) for line in lines}
-    numbers = [
-        n for n in range(arguments.first, arguments.first + arguments.cases) if n not in done
-    ]
-    if numbers:
-        run(numbers, arguments.jobs, arguments.journal)
-    summary = summarise(arguments.journal)
+    journal = Journal(arguments.journal)
+    numbers = range(arguments.first, arguments.first + arguments.cases)
+    tasks = [task for number in numbers if (task := journal.todo(number)) is not None]
+    try:
+        run(tasks, arguments.jobs, arguments.seconds, journal)
+    except KeyboardInterrupt:
+        print()
+    summary = journal.summary()
     arguments.output.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", "utf-8")
     print({key: value for key, value in summary.items() if key != "failures"})
 

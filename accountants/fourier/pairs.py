@@ -50,8 +50,9 @@ PairLaws: TypeAlias = tuple[LossLaw, LossLaw]
 
 Under composition all releases are taken in the same direction; the answer is the larger of the two.
 """
-# What a grid can hold: a shift in standard deviations, components, a discrete sensitivity.
-_STEEPEST = 1024.0
+# What a grid can hold: a shift in standard deviations, components, a discrete sensitivity. A law
+# has as many points as the square of its shift: a million at 512, which takes a minute.
+_STEEPEST = 256.0
 _MOST_COMPONENTS = 128
 _MOST_SENSITIVE = 2**48
 
@@ -78,7 +79,7 @@ def bracket(
     Both are `release` itself if a grid can hold it. Less noise costs more, whatever the sampling.
 
     >>> bracket(elementary.PoissonGaussian(0.1, 0.0001))
-    (None, PoissonGaussian(sampling_rate=0.1, noise_multiplier=0.0009765625))
+    (None, PoissonGaussian(sampling_rate=0.1, noise_multiplier=0.00390625))
     """
     if isinstance(release, elementary.Gaussian) and release.mu > _STEEPEST:
         return None, elementary.Gaussian(_STEEPEST)

@@ -8,12 +8,14 @@ wrong lower, wrong upper   the opposite is proved
 nan, crossed (lower > upper), infinite (although a finite bound is known), slow, memory, crash
 """
 
+import dataclasses
 import math
 import resource
 import signal
 import time
 
 import oracle
+from attack_cases import Case
 from dp_accounting import UnsupportedEventError
 
 from accountants import FourierAccountant, MomentsAccountant, RenyiAccountant
@@ -22,6 +24,7 @@ FAILURES = (
     "wrong lower", "wrong upper", "nan", "crossed", "infinite", "slow", "memory", "crash",
 )  # fmt: skip
 SECONDS = 20.0
+ORACLE_SECONDS = 5.0
 BYTES = 4 * 2**30
 
 
@@ -89,26 +92,28 @@ def finite_bound(case):
 
 
 def judge(case, bounds):
-    """(word, verdicts of the oracle) on an interval."""
+    """(word, verdicts of the oracle, why there is none) on an interval."""
     lower, upper = bounds
     if math.isnan(lower) or math.isnan(upper):
-        return "nan", None
+        return "nan", None, ""
     if lower > upper:
-        return "crossed", None
+        return "crossed", None, ""
     if case.question == "epsilon" and math.isinf(upper) and math.isfinite(finite_bound(case)):
-        return "infinite", None
+        return "infinite", None, ""
     check = oracle.check_epsilon if case.question == "epsilon" else oracle.check_delta
+    oracle.REASONS.clear()
     try:
         verdicts = within(
-            SECONDS, lambda: check(case.composition, case.neighbours, case.at, lower, upper)
+            ORACLE_SECONDS, lambda: check(case.composition, case.neighbours, case.at, lower, upper)
         )
-    except (_TooLongError, MemoryError, ArithmeticError, OverflowError):
+    except (_TooLongError, MemoryError, ArithmeticError, OverflowError) as reason:
+        oracle.REASONS.append(f"{type(reason).__name__} {reason}")
         verdicts = (oracle.UNKNOWN, oracle.UNKNOWN)
     for side, verdict in zip(("lower", "upper"), verdicts, strict=True):
         if verdict == oracle.WRONG:
-            return f"wrong {side}", verdicts
+            return f"wrong {side}", verdicts, ""
     word = {2: "right", 1: "half", 0: "open"}[sum(v == oracle.RIGHT for v in verdicts)]
-    return word, verdicts
+    return word, verdicts, "" if word == "right" else "; ".join(dict.fromkeys(oracle.REASONS))
 
 
 def attack(case):
@@ -128,11 +133,15 @@ def attack(case):
         return record | {"word": "memory"}
     except Exception as reason:
         return record | {"word": "crash", "reason": f"{type(reason).__name__}: {reason}"[:300]}
-    between = time.process_time()
-    record |= {"lower": bounds[0], "upper": bounds[1], "seconds": round(between - start, 3)}
-    word, verdicts = judge(case, bounds)
-    return record | {
-        "word": word,
-        "verdicts": verdicts,
-        "oracle_seconds": round(time.process_time() - between, 3),
-    }
+    seconds = round(time.process_time() - start, 3)
+    return judged(record | {"lower": bounds[0], "upper": bounds[1], "seconds": seconds})
+
+
+def judged(record):
+    """A record with an answer, and what the oracle says of it."""
+    fields = {field.name for field in dataclasses.fields(Case)}
+    case = Case.from_json({name: record[name] for name in fields})
+    start = time.process_time()
+    word, verdicts, why = judge(case, (record["lower"], record["upper"]))
+    seconds = round(time.process_time() - start, 3)
+    return record | {"word": word, "verdicts": verdicts, "why": why, "oracle_seconds": seconds}

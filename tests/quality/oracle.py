@@ -21,12 +21,16 @@ from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpE
 from flint import arb, ctx
 from oracle_exact import UnknownError
 from oracle_fixed_size import FixedSizeLaw
-from oracle_line import Line, SampledLaw
+from oracle_line import Line
+from oracle_sampled import SampledLaw
 
 REPLACE = NeighboringRelation.REPLACE_ONE
 SPECIAL = NeighboringRelation.REPLACE_SPECIAL
 RIGHT, WRONG, UNKNOWN = "right", "wrong", "unknown"
+REASONS = []  # why nothing could be proved, since it was cleared last
 _ENOUGH = 46  # significant bits of a ball: 1e-12 is seen with room to spare
+# By numbers of sampled steps and batches: atoms that are few enough to condition on each.
+_FEW = {(1, 0): 300, (0, 1): 300, (2, 0): 12}
 _LAST = {}
 _PREC = 420  # of the parameters: more than any computation uses but the adaptive ones
 
@@ -40,8 +44,9 @@ class Direction:
     symmetric: list = field(default_factory=list)  # (rate, μ, count) of fixed-size batches
     geometric: list = field(default_factory=list)  # (a, shift, count) of discrete Laplace laws
     mu_squared: arb = field(default_factory=lambda: arb(0))
+    _laws: list = field(default_factory=list)
+    _factors: list = field(default_factory=list)
     _lines: list = field(default_factory=list)
-    _saddles: dict = field(default_factory=dict)
 
     def delta(self, epsilon):
         """A ball for δ(ε), ε a ball or a double."""
@@ -55,26 +60,24 @@ class Direction:
             if plain:
                 return arb(0)
             return exact.adaptive(lambda: exact.gaussian(self.mu_squared, epsilon))
-        if plain and others == 1 and steps:
-            law = self.sampled[0][0]
-            return exact.adaptive(
-                lambda: exact.one_step(law.weights, law.shifts, law.kind, epsilon)
-            )
-        if plain and others == 1 and batches:
-            rate, mu, _ = self.symmetric[0]
-            return exact.adaptive(lambda: exact.fixed_size(rate, mu, epsilon))
+        if plain and others == 1 and (steps or batches):
+            return self._few_releases(epsilon)
         if plain and others == 1 and geometric:
             a, shift, _ = self.geometric[0]
             return exact.adaptive(lambda: exact.discrete_laplace(a, shift, epsilon))
         if plain and others == 2 == steps:
-            laws = [law for law, count in self.sampled for _ in range(count)]
             try:
-                return oracle_two_steps.delta(*laws, epsilon)
+                return self._few_releases(epsilon)
             except UnknownError:
                 pass
         factors = self.factors()
         if plain and not steps and not batches:
             return exact.adaptive(lambda: exact.atomic(factors, epsilon))
+        if plain and not any(law.laplace for law, _ in factors) and (steps, batches) in _FEW:
+            try:
+                return self._by_atoms(epsilon, _FEW[steps, batches])
+            except UnknownError:
+                pass
         value = self._line(float(epsilon.mid())).delta(epsilon)
         lost = _ENOUGH - value.rel_accuracy_bits()
         if lost > 0:  # the scale of the result was misjudged: once more, with what is missing
@@ -99,22 +102,111 @@ class Direction:
 
     def laws(self):
         """The factors that are integrals over a Gaussian."""
-        batches = [(FixedSizeLaw(rate, mu), count) for rate, mu, count in self.symmetric]
-        return [*self.sampled, *batches]
+        if not self._laws:
+            batches = [(FixedSizeLaw(rate, mu), count) for rate, mu, count in self.symmetric]
+            self._laws = [*self.sampled, *batches]
+        return self._laws
 
-    def log_chernoff(self, epsilon):
-        """log of an upper bound of δ(ε): inf over x of e^{K(x)−xε}·x^x/(1+x)^{1+x}, in doubles."""
+    def is_below(self, epsilon, delta):
+        """Whether Chernoff's bound, inf over x of e^{K(x)−xε}·x^x/(1+x)^{1+x}, is below delta."""
         line = Line.__new__(Line)
         line.sampled, line.exact, line.epsilon = self.laws(), self.factors(), epsilon
-        line.mu2 = float(self.mu_squared.mid())
-        near = [x for e, x in self._saddles.items() if abs(e - epsilon) * x < 0.1]
-        x = near[0] if near else self._saddles.setdefault(epsilon, line._saddle(epsilon))
-        height = line.log_moment(x) - x * epsilon
-        margin = 1e-9 + 1e-12 * (abs(height) + x * epsilon)
-        return height + x * math.log(x) - (1 + x) * math.log1p(x) + margin
+        line.mu_squared, line.mu2 = self.mu_squared, float(self.mu_squared.mid())
+        tilt = line.chernoff_tilt()
+        for x in (tilt, tilt / 3, tilt / 30, tilt / 1000):  # any is valid, a smaller one cheaper
+            try:
+                with ctx.workprec(_PREC):
+                    height = line.proved_log_moment(x) - arb(x) * arb(epsilon)
+                    x = arb(x)
+                    return height + x * x.log() - (1 + x) * x.log1p() < arb(delta).log()
+            except UnknownError:
+                pass
+        return False
+
+    def is_above(self, epsilon, delta):
+        """Whether δ(ε) ≥ (1−e^{−s})·P(L > ε+s) and Markov's P(L ≤ a) ≤ e^{xa}·M(−x) say so."""
+        line = Line.__new__(Line)
+        line.sampled, line.exact = self.laws(), self.factors()
+        line.mu_squared = self.mu_squared
+        for x in (0.45, 0.15, 0.02):
+            try:
+                with ctx.workprec(_PREC):
+                    log_moment = line.proved_log_moment(-x)
+                    for s in (2, 8, 40):
+                        reached = 1 - (arb(x) * (arb(epsilon) + s) + log_moment).exp()
+                        if -(-arb(s)).expm1() * reached > delta:
+                            return True
+            except UnknownError:
+                pass
+        return False
+
+    def largest_loss(self):
+        """The sum of the largest losses where all are bounded, else infinite."""
+        if self.sampled or self.symmetric or not self.mu_squared.is_zero():
+            return arb("inf")
+        total = arb(0)
+        for law, count in self.exact:
+            total += count * law.largest()
+        for a, shift, count in self.geometric:
+            total += count * a * shift
+        return total
+
+    def without_sampling(self, epsilon):
+        """A ball whose upper end is a bound of δ(ε): Gaussians that all records are in.
+
+        Sampling is post-processing of the same noise with the record always there; the largest
+        losses of pure releases are taken off ε.
+        """
+        mu_squared, pure = self.mu_squared, arb(0)
+        for law, count in self.sampled:
+            shift = max(law.shifts, key=lambda c: float(c.mid()))
+            mu_squared += count * (law.arguments * shift) ** 2
+        for _, mu, count in self.symmetric:
+            mu_squared += count * mu**2
+        for law, count in self.exact:
+            pure += count * law.largest()
+        for a, shift, count in self.geometric:
+            pure += count * a * shift
+        left = epsilon - pure
+        if not left > 0 or mu_squared.is_zero():
+            raise UnknownError("no Gaussian")
+        return exact.adaptive(lambda: exact.gaussian(mu_squared, left))
+
+    def _by_atoms(self, epsilon, most):
+        """Σ p·δ(ε − l) over the atoms' losses l, δ that of one or two sampled releases."""
+        terms = exact.terms(self.factors())
+        if len(terms) > most:
+            raise UnknownError("too many atoms to condition on")
+        total = arb(0)
+        with ctx.workprec(_PREC):
+            for mass, loss, _ in terms:
+                left = epsilon - loss
+                if left >= 0:
+                    total += mass * self._few_releases(left)
+                elif left < 0:  # the profile of (Q, P) at −ε
+                    total += mass * (-left.expm1() + left.exp() * self._few_releases(-left, True))
+                else:
+                    raise UnknownError("an atom at ε")
+        return total
+
+    def _few_releases(self, epsilon, swapped=False):
+        """δ(ε) of the one or two sampled releases, of (Q, P) if swapped."""
+        if self.symmetric:
+            rate, mu, _ = self.symmetric[0]
+            return exact.adaptive(lambda: exact.fixed_size(rate, mu, epsilon))
+        laws = [law for law, count in self.sampled for _ in range(count)]
+        if swapped:
+            other = {"remove": "add", "add": "remove", "replace": "replace"}
+            laws = [SampledLaw(law.weights, law.shifts, other[law.kind]) for law in laws]
+        if len(laws) == 2:
+            return oracle_two_steps.delta(*laws, epsilon)
+        (law,) = laws
+        return exact.adaptive(lambda: exact.one_step(law.weights, law.shifts, law.kind, epsilon))
 
     def factors(self):
         """The exact factors with the discrete Laplace laws written out."""
+        if self._factors:
+            return self._factors
         found = list(self.exact)
         for a, shift, count in self.geometric:
             if shift > exact.MOST_TERMS:
@@ -125,14 +217,14 @@ class Direction:
                 masses += [(a / 2).tanh() * (-a * x).exp() for x in range(shift - 1, 0, -1)]
                 atoms = [(mass, a * (2 * k - shift)) for k, mass in enumerate([*masses, end])]
             found.append((exact.Atoms(atoms, (-a * shift, 2 * a)), count))
+        self._factors = found
         return found
 
     def _line(self, epsilon, digits=17):
         for line in self._lines:
             if abs(line.epsilon - epsilon) * line.tilt < 0.5:
                 return line
-        tilt = self._saddles.get(epsilon)
-        line = Line(self.laws(), self.mu_squared, self.factors(), epsilon, digits=digits, tilt=tilt)
+        line = Line(self.laws(), self.mu_squared, self.factors(), epsilon, digits=digits)
         self._lines.append(line)
         return line
 
@@ -161,20 +253,33 @@ class Truth:
 def _compare(pair, epsilon, delta):
     if pair.total_variation() < delta:
         return "below"
+    if pair.largest_loss() <= epsilon:
+        return "below" if delta > 0 else "equal"
     try:
-        if delta > 0 and pair.log_chernoff(float(epsilon)) < math.log(delta):
+        if delta > 0.5 and pair.is_above(float(epsilon), delta):
+            return "above"
+        if delta > 0 and pair.is_below(float(epsilon), delta):
+            return "below"
+    except UnknownError:
+        pass
+    try:
+        if pair.without_sampling(arb(epsilon)) < delta:
             return "below"
     except UnknownError:
         pass
     try:
         value = pair.delta(epsilon)
-    except UnknownError:
+    except UnknownError as reason:
+        REASONS.append(str(reason))
         return UNKNOWN
     if value > delta:
         return "above"
     if value < delta:
         return "below"
-    return "equal" if value == delta else UNKNOWN
+    if value == delta:
+        return "equal"
+    REASONS.append("the ball is too wide")
+    return UNKNOWN
 
 
 def truth(parts, relation):
@@ -235,6 +340,8 @@ def _add(direction, event, count, relation, index, explicit=False):
         for c, p in zip(event.sensitivities, event.sampling_probs, strict=True):
             if p > 0:
                 merged[float(c)] = merged.get(float(c), arb(0)) + arb(float(p))
+        total = sum(merged.values(), arb(0))  # 1, but for the rounding of the event's floats
+        merged = {c: p / total for c, p in merged.items()}
         _add_mixture(direction, event, merged, count, kind)
     elif isinstance(event, dpa.PoissonSampledDpEvent):
         rate, inner = arb(event.sampling_probability), event.event

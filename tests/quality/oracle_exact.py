@@ -129,6 +129,13 @@ class Atoms:
         if len(self.atoms) > MOST_TERMS:
             raise UnknownError("too many atoms")
 
+    def largest(self):
+        """A ball with the largest loss."""
+        value = self.atoms[0][1]
+        for _, loss in self.atoms[1:]:
+            value = value.max(loss)
+        return value
+
     def moment(self, z):
         """E[e^{zL}], a ball."""
         return sum((mass * (z * loss).exp() for mass, loss in self.atoms), acb(0))
@@ -171,6 +178,10 @@ class Laplace:
     def __init__(self, top):
         self.top = top
 
+    def largest(self):
+        """A ball with the largest loss."""
+        return self.top
+
     def moment(self, z):
         """E[e^{zL}], a ball."""
         return ((1 + z) * (z * self.top).exp() + z * (-(1 + z) * self.top).exp()) / (1 + 2 * z)
@@ -198,14 +209,15 @@ def _binomials(count):
     return found
 
 
-def _terms(factors):
-    terms = [(arb(1), arb(0), 0)]
+def terms(factors):
+    """M of the composition as a sum: [(coefficient, loss, Laplace factors at their upper end)]."""
+    found = [(arb(1), arb(0), 0)]
     for factor, count in factors:
         power = factor.power(count)
-        if len(terms) * len(power) > MOST_TERMS:
+        if len(found) * len(power) > MOST_TERMS:
             raise UnknownError("too many terms")
-        terms = [(a * b, x + y, j + k) for a, x, j in terms for b, y, k in power]
-    return terms
+        found = [(a * b, x + y, j + k) for a, x, j in found for b, y, k in power]
+    return found
 
 
 def atomic(factors, epsilon):
@@ -220,7 +232,7 @@ def atomic(factors, epsilon):
         raise UnknownError("too many Laplace releases")
     residues = {}
     total = arb(0)
-    for coefficient, loss, upper in _terms(factors):
+    for coefficient, loss, upper in terms(factors):
         reach = loss - epsilon
         if reach <= 0:
             continue

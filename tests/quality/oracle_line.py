@@ -4,179 +4,58 @@ With M(z) = E_P[e^{zL}] of the whole composition and c > 0,
 
     δ(ε) = (1/π)·Re ∫_0^∞ M(c+it)·e^{−(c+it)ε} / ((c+it)(1+c+it)) dt.
 
-What is computed in balls (Arb) and what is bounded beside:
-
-* **M at a node**: a factor of a sampled Gaussian is ∫ φ(y)·e^{α(y)+zℓ(y)} dy with
-  α = log dP/dN(0,1) and ℓ the loss; trapezoid rule on the whole line in balls. φ·e^{α+zℓ} is
-  analytic where no mixture vanishes, |Im y| < π/c_max (there all terms of a mixture lie in an open
-  half-plane), so the rule errs by at most (N₊ + N₋)/(e^{2πd/h} − 1), N± the integrals of the
-  modulus along Im y = ±d. Nodes left out are summed up in modulus.
+* **M at a node**: the product of the factors' quadratures, whose errors they prove themselves
+  (`oracle_sampled`, `oracle_fixed_size`).
 * **Panels in t**: Gauss–Legendre of N points errs by at most (64/15)·B·ρ^{2−2N}/(1−ρ^{−2}) times
   half the panel, B a bound on the ellipse of radius ρ (Trefethen, ATAP, Theorem 19.3). |M(z)| ≤
   M(Re z) is log-convex in Re z, so B is attained at the leftmost or rightmost point.
-* **The rest of the line**: moving y to Im y = η gives |M(c+it)| ≤ ∫|φ e^{α+cℓ}|·e^{−t·Im ℓ} with
-  Im ℓ ≥ 0: a bound that falls in t, so that it holds for all larger t.
+* **The rest of the line**: the factors bound |M(c+it')| for all t' ≥ t.
 
-Bounds (not values) are taken in doubles, as sums of positive analytic functions at a step that
-resolves them: not ball arithmetic, but they only ever multiply something like 1e-20. Nothing is
-shared with `accountants`: no code, no quadrature, no error model.
+Floats choose c, panels and where to stop; then all errors are proved in balls. Nothing is shared
+with `accountants`: no code, no quadrature, no error model.
 """
 
 import math
-from functools import lru_cache
 
-import numpy as np
 from flint import acb, acb_mat, arb, ctx
 from oracle_exact import UnknownError
+from oracle_rule import POINTS, rule
 
-POINTS = 24
-_STEEP = 8.0  # steps of the majorants' sums per unit of the narrowest feature
-
-
-@lru_cache(maxsize=8)
-def _rule(prec):
-    with ctx.workprec(prec):
-        return [arb.legendre_p_root(POINTS, k, weight=True) for k in range(POINTS)]
-
-
-class SampledLaw:
-    """Σ pᵢ·N(cᵢ, 1) with N(0, 1), as the loss of one ordered pair.
-
-    kind: "remove": P is the mixture; "add": P is N(0, 1); "replace": P is the mixture mirrored, Q
-    the mixture.
-    """
-
-    def __init__(self, weights, shifts, kind):
-        self.weights, self.shifts, self.kind = weights, shifts, kind
-        with np.errstate(divide="ignore"):
-            self.log_p = np.array([float(p.log().mid()) for p in weights])
-        self.c = np.array([float(c.mid()) for c in shifts])
-        self.c_max = float(self.c.max())
-        self.sign = 1.0 if kind == "remove" else -1.0  # the side of the y-line where Im ℓ > 0
-        self.step = min(1.0, 1.0 / self.c_max) / _STEEP
-
-    def _log_w(self, y):
-        terms = self.log_p[:, None] + np.multiply.outer(self.c, y) - 0.5 * self.c[:, None] ** 2
-        top = terms.real.max(axis=0)
-        first = np.exp(terms - top)
-        return top + np.log(first.sum(axis=0))
-
-    def parts(self, y):
-        """(α, ℓ) at real or complex y, in doubles."""
-        if self.kind == "replace":
-            ours = self._log_w(-y)
-            return ours, ours - self._log_w(y)
-        log_w = self._log_w(y)
-        return (log_w, log_w) if self.kind == "remove" else (0.0 * y, -log_w)
-
-    def grid(self, tilt):
-        """Places that cover all of e^{E}, and a bound of E's slope without −y²/2."""
-        slope = (1.0 + 2.0 * tilt) * self.c_max
-        reach = slope + 12.0
-        count = 2.0 * reach / self.step
-        if count > 3e5:
-            raise UnknownError("too wide")
-        return np.linspace(-reach, reach, max(400, int(count))), slope
-
-    def log_integral(self, tilt, height=0.0, t=0.0):
-        """A bound of log ∫|φ e^{α+zℓ}| along Im y = height, z = tilt + it; twice the integral."""
-        y, _ = self.grid(tilt)
-        alpha, loss = self.parts(y + 1j * height if height else y)
-        log = alpha.real + tilt * loss.real - t * loss.imag - 0.5 * (y * y - height * height)
-        top = log.max()
-        if log[0] > top - 40 or log[-1] > top - 40:
-            raise UnknownError("majorant is cut off")
-        return top + math.log(np.exp(log - top).sum() * (y[1] - y[0]) / math.sqrt(2 * math.pi))
-
-    def log_moment(self, tilt):
-        """log M(tilt), in doubles: to about 1e-13."""
-        return self.log_integral(tilt)
-
-    def tail(self, tilt, t):
-        """A bound of log|M(tilt + it')| for all t' ≥ t."""
-        best = self.log_moment(tilt)
-        limit = min(0.9 * math.pi / self.c_max, 6.0)
-        for height in limit * 2.0 ** -np.arange(0.0, 24.0, 1.0):
-            here = self.log_integral(tilt, self.sign * height, t)
-            if here > best + 1e-12 and best < self.log_moment(tilt) - 1e-12:
-                break
-            best = min(best, here)
-        return best + 1e-12
-
-    def nodes(self, tilt, t_max, log_error, prec):
-        """Weights e^{α+cℓ}φ·h, losses and the error's log, for all z = tilt + it, t ≤ t_max."""
-        log_m = self.log_moment(tilt)
-        step = 0.0
-        for share in (0.95, 0.8, 0.6, 0.4, 0.2):
-            d = min(share * math.pi / self.c_max, 8.0 * share)
-            size = max(
-                self.log_integral(tilt, self.sign * d, 0.0),
-                self.log_integral(tilt, -self.sign * d, t_max),
-            )
-            step = max(step, 2 * math.pi * d / (size + math.log(4.0) - log_m - log_error + 1.0))
-        step = float(2.0 ** math.floor(math.log2(step) * 8) if step > 1e6 else step)
-        y, slope = self.grid(tilt)
-        reach = y[-1]
-        if 2 * reach / step > 1e5:
-            raise UnknownError("too many inner nodes")
-        k = np.arange(-math.ceil(reach / step), math.ceil(reach / step) + 1)
-        alpha, loss = self.parts(k * step)
-        log = alpha + tilt * loss - 0.5 * (k * step) ** 2 + math.log(step / math.sqrt(2 * math.pi))
-        order = np.argsort(log)
-        left_out = np.logaddexp.accumulate(log[order]) < log_m + log_error - 1.0
-        beyond = max(log[0], log[-1]) + math.log(2.0 + 2.0 / (step * (reach - slope)))
-        if beyond > log_m + log_error:
-            raise UnknownError("nodes are cut off")
-        kept = np.sort(k[order[~left_out]])
-        if len(kept) > 6000:
-            raise UnknownError("too many inner nodes")
-        with ctx.workprec(prec):
-            norm = arb(step) / (2 * arb.pi()).sqrt()
-            weights, losses = [], []
-            for j in kept.tolist():
-                at = arb(step) * j
-                alpha, loss = self._ball_parts(at)
-                weights.append(norm * (alpha + arb(tilt) * loss - at * at / 2).exp())
-                losses.append(loss)
-        return weights, losses, log_m + log_error + math.log(4.0)
-
-    def _ball_log_w(self, y):
-        return sum(
-            (p * (c * y - c * c / 2).exp() for p, c in zip(self.weights, self.shifts, strict=True)),
-            arb(0),
-        ).log()
-
-    def _ball_parts(self, y):
-        if self.kind == "replace":
-            ours = self._ball_log_w(-y)
-            return ours, ours - self._ball_log_w(y)
-        log_w = self._ball_log_w(y)
-        return (log_w, log_w) if self.kind == "remove" else (arb(0), -log_w)
+MOST_PRODUCTS = 1_500_000
 
 
 class Line:
     """δ(ε) near one ε, for factors [(SampledLaw, count)], μ² of plain Gaussians and exact factors.
 
-    exact: objects with `moment(z)` (acb) and `log_moment(x)` (float), MGFs of laws of losses.
+    sampled: laws with `log_moment(x)` and `tail(x, t)` (floats, to choose by) and `moment(x)`,
+    `tail_bound(x, t)` and `nodes` (proved).
+    exact: laws with `log_moment(x)` (float) and `moment(z)` (acb).
     """
 
-    def __init__(
-        self, sampled, mu_squared, exact, epsilon, *, digits=17, tilt=None, max_panels=400
-    ):
+    def __init__(self, sampled, mu_squared, exact, epsilon, *, digits=17, max_panels=600):
         self.sampled, self.exact = sampled, exact
         self.mu_squared, self.mu2 = mu_squared, float(mu_squared.mid())
         self.total = sum(count for _, count in sampled) + sum(count for _, count in exact) + 1
         self.log_target = -digits * math.log(10.0)
         self.max_panels = max_panels
         self.epsilon = epsilon
-        self.tilt = tilt or self._saddle(epsilon)
+        self.tilt = self._saddle(epsilon)
         self._prepare()
 
     def log_moment(self, x):
-        """Bound of log M(x) of the composition, in doubles."""
+        """log M(x) of the composition, about."""
         total = 0.5 * self.mu2 * x * (1.0 + x)
         for law, count in (*self.sampled, *self.exact):
-            total += count * (law.log_moment(x) + 2e-13)
+            total += count * law.log_moment(x)
+        return total
+
+    def proved_log_moment(self, x):
+        """A ball with log M(x)."""
+        total = self.mu_squared * x * (1 + arb(x)) / 2
+        for law, count in self.sampled:
+            total += count * law.moment(x).log()
+        for law, count in self.exact:
+            total += count * law.moment(acb(x)).real.log()
         return total
 
     def _height(self, x):
@@ -184,18 +63,28 @@ class Line:
 
     def _saddle(self, epsilon):
         """The minimum of the integrand on the real axis; any c > 0 is valid."""
-        low, high = math.log(1e-9), math.log(1e-9)
+        return self._least(self._height, 8)
+
+    def chernoff_tilt(self):
+        """About where Chernoff's bound, K(x) − xε + x·log x − (1+x)·log(1+x), is least."""
+
+        def bound(x):
+            return self.log_moment(x) - x * self.epsilon - x * math.log1p(1 / x) - math.log1p(x)
+
+        return self._least(bound, 42)
+
+    def _least(self, function, rounds):
+        """About the minimum of a convex function: factors of 4 in c, then a golden section."""
         best, value = None, math.inf
-        # The function is convex; walk up in factors of 4, then golden section in log c.
-        walk = high
+        walk = math.log(1e-9)
         while walk < math.log(1e13):
             try:
-                here = self._height(math.exp(walk))
+                here = function(math.exp(walk))
             except UnknownError:
                 break
             if here < value:
                 best, value = walk, here
-            elif best is not None and walk > best + 3:
+            elif best is not None and here > value:
                 break
             walk += 1.4
         if best is None:
@@ -206,14 +95,14 @@ class Line:
         def at(place):
             if place not in known:
                 try:
-                    known[place] = self._height(math.exp(place))
+                    known[place] = function(math.exp(place))
                 except UnknownError:
                     known[place] = math.inf
             return known[place]
 
         gold = 0.5 * (math.sqrt(5.0) - 1.0)
         one, two = high - gold * (high - low), low + gold * (high - low)
-        for _ in range(14):
+        for _ in range(rounds):
             if at(one) < at(two):
                 high, two = two, one
                 one = high - gold * (high - low)
@@ -222,79 +111,119 @@ class Line:
                 two = low + gold * (high - low)
         return math.exp(min(known, key=known.__getitem__))
 
-    def _log_error(self, half, centre):
-        """log of the panel's error relative to e^{log M(c) − cε}, best over ellipses."""
-        c, best = self.tilt, math.inf
-        base = self.log_moment(c) - c * self.epsilon
+    def _log_error(self, c, half):
+        """(log of a panel's error on the line of c, about, and the ellipse's ρ)."""
+        best = (math.inf, 0.0)
         for rho in (1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 10.0):
-            across, along = half * (rho - 1 / rho) / 2, half * (rho + 1 / rho) / 2
-            distance = max(c - across, centre - along)
-            if distance <= 0.05 * c or (c - across <= -0.5 and centre < along):
-                continue
-            if c - across <= 0.0:
+            across = half * (rho - 1 / rho) / 2
+            if c - across <= 0.05 * c:
                 continue  # the moments left of zero are not bounded here
             size = -math.inf
-            for x in (c - across, c + across):
-                size = max(size, self.log_moment(x) - x * self.epsilon)
+            try:
+                for x in (c - across, c + across):
+                    size = max(size, self.log_moment(x) - x * self.epsilon)
+            except UnknownError:
+                continue
             size += math.log(64 / 15 * half / (1 - rho**-2) / math.pi)
-            size -= math.log(distance) + math.log(max(distance, 1.0 + c - across))
-            best = min(best, size - (2 * POINTS - 2) * math.log(rho))
-        return best - base
+            size -= math.log(c - across) + math.log(1.0 + c - across)
+            best = min(best, (size - (2 * POINTS - 2) * math.log(rho), rho))
+        return best
+
+    def _longest(self, c, longest, goal):
+        """Half the length of the longest panels on the line of c whose error is below a goal."""
+        half = longest
+        while self._log_error(c, half)[0] > goal:
+            half /= 1.4
+            if half < 1e-3 * longest:
+                return 0.0
+        return half
+
+    def _proved_error(self, half, rho):
+        """A ball whose upper end bounds the log of one panel's error, any panel's."""
+        rho = arb(rho)
+        across = float((arb(half) * (rho - 1 / rho) / 2).upper()) * (1.0 + 1e-15)
+        left, right = self.tilt - across, self.tilt + across
+        if left <= 0.0:
+            raise UnknownError("the ellipse is too wide")
+        size = [self.proved_log_moment(x) - x * arb(self.epsilon) for x in (left, right)]
+        size = size[0].max(size[1])
+        size += (arb(64) / 15 * arb(half) / (1 - rho**-2) / arb.pi()).log()
+        size -= (arb(left) * (1 + arb(left))).log()
+        return size - (2 * POINTS - 2) * rho.log()
 
     def _prepare(self):
-        c = self.tilt
-        base = self.log_moment(c) - c * self.epsilon
+        saddle = self.tilt
         # Scale of the result, for relative targets: the saddle's second derivative.
-        width = 1e-3 * c
-        second = (
-            self._height(c + width) + self._height(c - width) - 2 * self._height(c)
-        ) / width**2
-        scale = 1.0 / math.sqrt(max(second, 1e-30))
-        log_size = -math.log(c) - math.log1p(c) + math.log(min(scale, c)) - 3.0
+        width = 1e-3 * saddle
+        second = sum(w * self._height(saddle + k * width) for k, w in ((1, 1), (-1, 1), (0, -2)))
+        scale = 1.0 / math.sqrt(max(second / width**2, 1e-30))
+        log_size = self._height(saddle) + math.log(min(scale, saddle)) - 3.0
         goal = log_size + self.log_target
-        half = 4.0 * scale
-        while self._log_error(half, half) > goal - 3.0:
-            half /= 1.4
-            if half < 1e-3 * scale:
-                raise UnknownError("no panel is short enough")
+        # Left of the saddle the panels may be longer: heavy tails grow on its right.
+        lines = [(self._longest(c, 4.0 * scale, goal - 3.0), c) for c in self._places(saddle)]
+        half, c = max(lines)
+        if not half:
+            raise UnknownError("no panel is short enough")
+        self.tilt = c
         t_max = 4.0 * scale
-        while self._beyond(t_max) - base > goal:
-            t_max *= 1.5
+        while self._beyond(t_max) > goal:
+            t_max *= 1.4
             if t_max / (2 * half) > self.max_panels:
                 raise UnknownError("the integrand falls too slowly")
         self.half, self.panels = half, math.ceil(t_max / (2 * half))
         t_max = 2 * half * self.panels
-        error = self._log_error(half, half) + math.log(self.panels)
-        self.log_missing = np.logaddexp(self._beyond(t_max) - base, error) + base
-        bits = 64 + int(-self.log_target * 1.45) + int(math.log2(self.total))
+        base = self.log_moment(c) - c * self.epsilon
+        bits = 64 + int((base - goal) * 1.45) + int(math.log2(self.total))
         biggest = abs(self.log_moment(c)) + c * abs(self.epsilon) + 1e3 * c
         self.prec = bits + int(math.log2(biggest + 2.0))
-        self._evaluate(t_max, goal - log_size)
+        with ctx.workprec(self.prec):
+            panels = self.panels * self._proved_error(half, self._log_error(c, half)[1]).exp()
+            self.missing = panels + self._proved_beyond(t_max).exp()
+        # |1/(z(1+z))| is below 1/(c(1+c)), and the line is t_max long.
+        self._evaluate(t_max, goal - base + math.log(c) + math.log1p(c) - math.log(t_max))
+
+    def _places(self, saddle):
+        base = self._height(saddle)
+        for share in (1.0, 0.75, 0.5, 0.3):
+            if self._height(share * saddle) < base + 35.0:
+                yield share * saddle
 
     def _beyond(self, t):
-        """log of a bound of (1/π)∫_t^∞ |…| dt, with e^{−cε}."""
+        """log of (1/π)∫_t^∞ |…| dt, with e^{−cε}: at most about this."""
         c = self.tilt
         total = 0.5 * self.mu2 * (c * c + c - t * t)
         for law, count in self.sampled:
-            total += count * law.tail(c, t)
+            total += count * law.tail(c, t)[0]
         for law, count in self.exact:
-            total += count * (law.log_moment(c) + 2e-13)
+            total += count * law.log_moment(c)
         return total - c * self.epsilon - math.log(math.pi * t)
+
+    def _proved_beyond(self, t):
+        """The same as a ball; the plain Gaussians' factor falls in t as the others' bounds do."""
+        c, t_ball = arb(self.tilt), arb(t)
+        total = self.mu_squared * (c * c + c - t_ball * t_ball) / 2
+        for law, count in self.sampled:
+            total += count * law.tail_bound(self.tilt, t).log()
+        for law, count in self.exact:
+            total += count * law.moment(acb(c)).real.log()
+        return total - c * arb(self.epsilon) - (arb.pi() * t_ball).log()
 
     def _evaluate(self, t_max, log_relative):
         with ctx.workprec(self.prec):
-            rule, c, half = _rule(self.prec), arb(self.tilt), arb(self.half)
+            nodes, c, half = rule(self.prec), arb(self.tilt), arb(self.half)
             i = acb(0, 1)
             centres = [half * (2 * p + 1) for p in range(self.panels)]
             points = [
-                (acb(c, centres[p] + half * x), w) for p in range(self.panels) for x, w in rule
+                (acb(c, centres[p] + half * x), w) for p in range(self.panels) for x, w in nodes
             ]
             values = [acb(1)] * len(points)
             for law, count in self.sampled:
                 room = log_relative - math.log(self.total) - 4.0
                 weights, losses, log_error = law.nodes(self.tilt, t_max, room, self.prec)
+                if len(points) * len(losses) > MOST_PRODUCTS:
+                    raise UnknownError("too many products")
                 inner = acb_mat(
-                    [[(i * (half * x * loss)).exp() for loss in losses] for x, _ in rule]
+                    [[(i * (half * x * loss)).exp() for loss in losses] for x, _ in nodes]
                 )
                 turn = [(i * (2 * half * loss)).exp() for loss in losses]
                 column = [
@@ -320,11 +249,13 @@ class Line:
 
     def delta(self, epsilon):
         """The ball for δ at an ε near the one that the line was made for."""
-        if abs(float(epsilon.mid()) - self.epsilon) * self.tilt > 0.7:
-            raise UnknownError("too far from the line's ε")
         with ctx.workprec(self.prec):
+            moved = arb(self.tilt) * abs(epsilon - arb(self.epsilon))
+            if not moved < 0.7:
+                raise UnknownError("too far from the line's ε")
             total = arb(0)
             for (z, _), value in zip(self.points, self.values, strict=True):
                 total += (value * (-z * epsilon).exp()).real
-            missing = (arb(self.log_missing) + 1).exp().upper()
-            return total / arb.pi() + arb(0, missing)
+            # The bounds are attained at real parts below 2c.
+            missing = self.missing * (2 * moved).exp()
+            return total / arb.pi() + arb(0, missing.upper())

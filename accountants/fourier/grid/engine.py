@@ -40,6 +40,8 @@ _PROFILE_PASSES = ((2**14, 0.0), (2**17, 0.0), (2**20, 1e-4))
 _PROBES = 65
 _TILTS, _LOG_SURE = np.geomspace(1e-5, 1e5, 41), math.log(1e-10)
 _SMALLEST = 5e-324
+# Masses below this are cut off, so that finer grids show no more of such a δ.
+_LEAST_SEEN = 1e-300
 # Where tilt times step is more, the grid does not resolve what the tilt looks at.
 _COARSE = 0.01
 # More atoms than these are as good as a density.
@@ -78,7 +80,8 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
         above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
         best = best.intersect(_seen(below.delta(epsilon)[0], above.delta(epsilon)[0]))
         excess = _excess(best, tolerance)
-        if excess <= 1.0 or length >= _most_length(laws):
+        unseen = best.lower == 0.0 and best.upper < _LEAST_SEEN
+        if excess <= 1.0 or length >= _most_length(laws) or unseen:
             break
         length = _next_length(length, excess, laws)
         # The Chernoff bound may be far above: truncate and alias relative to what has been seen.

@@ -247,8 +247,8 @@ class Outlook:
 def _thinned(law: LossLaw) -> tuple[FloatArray, FloatArray]:
     """The law's losses, increasing, and the logarithms of their masses: neighbours together."""
     low, high = law.loss_range(1e-300, 1e-305)
-    # All losses may be the same, but for rounding.
-    margin = 1e-9 * max(high - low, abs(low), abs(high), 1e-300)
+    # All losses may be the same, but for rounding: relative, and that of 1 − q for rates near 0.
+    margin = max(1e-9 * max(high - low, abs(low), abs(high)), 1e-14)
     points = law.points(np.array([low - margin, high + margin]))
     keep = points.mass > 0.0
     order = np.argsort(points.loss[keep])

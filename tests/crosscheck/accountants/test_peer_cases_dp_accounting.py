@@ -2,7 +2,8 @@
 
 Settings and expected numbers are those of version 0.6.0: `pld/privacy_loss_mechanism_test.py` (one
 release, to 7 places), `pld/pld_privacy_accountant_test.py`, `pld/accountant_test.py` and
-`rdp/rdp_privacy_accountant_test.py`, each with the tolerance that is stated there.
+`rdp/rdp_privacy_accountant_test.py` and `gaussian_mechanism_test.py`, each with the tolerance that
+is stated there.
 
 Their laws have a direction, our answers are the larger of both: at ε ≥ 0 a number of theirs for
 REMOVE (or REPLACE) is our δ, one for ADD is at most that.
@@ -13,10 +14,13 @@ import math
 import dp_accounting as dpa
 import mpmath
 import pytest
+from crosscheck.accountants import balls
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
+from flint import arb, ctx
 
 from accountants import FourierAccountant, RenyiAccountant, calibrate_noise
+from accountants.subsampled_gaussian import log_moment_bounds
 
 ADD, ONE, ZERO = (
     NeighboringRelation.ADD_OR_REMOVE_ONE,
@@ -338,3 +342,63 @@ def test_laplace_at_a_small_delta_is_near_its_sum(epsilon, count):
 def test_calibration_is_the_smallest_gaussian_noise():
     noise = calibrate_noise(target_epsilon=1.0, delta=0.78760074)
     assert noise == pytest.approx(1 / 3, abs=SEVEN_PLACES)
+
+
+# (sampling rate, noise multiplier, order) of `test_compute_log_a_equals_mp`.
+LOG_MOMENTS = [
+    (1e-7, 0.1, 1.01),
+    pytest.param(1e-6, 0.1, 256.0, marks=pytest.mark.slow),
+    pytest.param(1e-5, 0.1, 256.1, marks=pytest.mark.slow),
+    (1e-6, 1.0, 27.0),
+    (1e-4, 1.0, 1.5),
+    (1e-3, 1.0, 2.0),
+    (0.01, 10.0, 20.0),
+    (0.1, 100.0, 20.5),
+    pytest.param(0.99, 0.1, 256.0, marks=pytest.mark.slow),
+    (0.999, 100.0, 256.1),
+]
+
+
+@pytest.mark.parametrize(("rate", "sigma", "order"), LOG_MOMENTS)
+def test_log_moments(rate, sigma, order):
+    """Theirs agree with mpmath to 1e-4; ours contain the ball."""
+    bounds = log_moment_bounds(rate, sigma, order)
+    truth = balls.log_moment(rate, sigma, order, bits=160)
+    assert arb(bounds.lower) <= truth
+    assert truth <= arb(bounds.upper)
+    assert bounds.gap <= 1e-9 * bounds.upper
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.01, 0.1, 0.8, 1.0])
+@pytest.mark.parametrize("noise_multiplier", [0.0, 0.1, 1.0, 10.0, 100.0])
+def test_epsilon_and_delta_are_consistent(rate, noise_multiplier):
+    """Their `test_epsilon_delta_consistency`: δ(ε(δ)) is δ, or at most δ where ε = 0."""
+    accountant = FourierAccountant().compose(sampled(rate, noise_multiplier))
+    for delta in [0.99, 0.9, 0.1, 0.01, 1e-3, 1e-5, 1e-9, 1e-12]:
+        epsilon = accountant.get_epsilon(delta)
+        if math.isinf(epsilon):
+            assert accountant.get_delta(1e6) >= rate * (1.0 - 1e-12)
+            continue
+        lower, upper = accountant.get_delta_bounds(epsilon)
+        assert lower <= delta
+        assert epsilon == 0.0 or upper >= delta * (1.0 - 1e-5)
+
+
+def gaussian_delta(sigma, epsilon):
+    """A ball with δ(ε) of one Gaussian."""
+    with ctx.workprec(300):
+        mu, eps, root = 1 / arb(sigma), arb(epsilon), arb(2).sqrt()
+        tails = [((eps / mu + sign * mu / 2) / root).erfc() / 2 for sign in (-1, 1)]
+        return tails[0] - eps.exp() * tails[1]
+
+
+@pytest.mark.parametrize("delta", [1e-10, 1e-5, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e5])
+def test_gaussian_noise_and_epsilon_are_inverse(epsilon, delta):
+    """Settings of `gaussian_mechanism_test.py`, to 1e-7 as numpy's `assert_allclose` has it."""
+    noise = calibrate_noise(target_epsilon=epsilon, delta=delta)
+    assert gaussian_delta(noise, epsilon) <= delta
+    assert gaussian_delta(noise * (1.0 - 1e-7), epsilon) > delta
+    lower, upper = FourierAccountant().compose(dpa.GaussianDpEvent(noise)).get_epsilon_bounds(delta)
+    assert lower <= epsilon * (1.0 + 1e-7)
+    assert upper >= epsilon * (1.0 - 1e-7)
