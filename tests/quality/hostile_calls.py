@@ -35,6 +35,7 @@ NAN_IS_MEANT = (
     "audits.Pair",
     "audits.repeat",
     "pvi.data.fill_missing",
+    "pvi.data.Scaler.__call__",  # what is missing is filled in afterwards
     "pvi.SGD.step",  # what diverges is refused where it becomes a posterior
     "pvi.Adagrad.step",
     "pvi.Adam.step",
