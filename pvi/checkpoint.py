@@ -73,7 +73,8 @@ def restore(path: str | os.PathLike[str], engine: Engine) -> None:
         raise CheckpointError(f"{path} cannot be restored: {error}") from error
     except Exception as error:
         raise CheckpointError(f"{path} cannot be restored, it holds {error!r}") from error
-    for apply in applies:
+    # The companion first: if it can refuse after all, the engine must not have gone on without it.
+    for apply in reversed(applies):
         apply()
 
 

@@ -14,8 +14,8 @@ from pvi.validate import (
     fits,
     generator,
     instance,
+    positive,
     read_only,
-    real,
     reals,
     shape,
 )
@@ -198,7 +198,7 @@ class MeanFieldGaussian:
     def damp(self, new: Self, damping: float) -> Self:
         """Gives self^(1−ρ) · new^ρ (TMLR App. B)."""
         instance("new", new, MeanFieldGaussian)
-        return self * (new / self) ** real("damping", damping)
+        return self * (new / self) ** positive("damping", damping, upper=1.0)
 
     def log_partition(self) -> FloatArray:
         """Log ∫ exp(η·θ − ½ θ·Λθ) dθ, shape (...)."""

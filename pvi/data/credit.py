@@ -92,7 +92,7 @@ def client_sizes(records: int, clients: int, size_ratio: float) -> tuple[int, ..
     (57, 29, 14)
     """
     at_least("records", records, at_least("clients", clients, 1))
-    positive("size_ratio", size_ratio)
+    positive("size_ratio", size_ratio, upper=_LARGEST)
     shares = np.geomspace(size_ratio, 1.0, clients)
     edges = np.rint(np.cumsum(shares) / shares.sum() * records).astype(int)
     sizes = np.diff(edges, prepend=0)

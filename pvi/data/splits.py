@@ -117,7 +117,8 @@ def split(
         if wanted * half > there:
             raise ValueError(
                 f"`rho` and `kappa` must leave enough, got {rho} and {kappa}: {half} small "
-                f"clients with {wanted} records of the {kind} class each need {wanted * half}, there are {there}"
+                f"clients with {wanted} records of the {kind} class each need {wanted * half}, "
+                f"there are {there}"
             )
     major, minor = rng.permutation(major), rng.permutation(minor)
     small_rows = [

@@ -95,7 +95,7 @@ def _read_csv(file: Path, target: str, client: str) -> _Table:
     rows = rows_of(file)
     _, header = next(rows, (0, None))
     if header is None or target not in header:
-        raise DataError(f"`{target}` must be a column of {file.name}, got {header}.")
+        raise DataError(f"`{target[:100]}` must be a column of {file.name}, got {shown(header)}.")
     if len(set(header)) != len(header):
         raise DataError(f"the columns of {file.name} must have different names, got {header}.")
     columns = [name for name in header if name not in (target, client)]
