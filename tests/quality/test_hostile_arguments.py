@@ -11,7 +11,7 @@ import pytest
 from hostile_calls import Case
 
 SECONDS = 20
-SOME, MANY = 2_000, 15_000
+SOME, MANY = 3_000, 25_000
 
 
 @pytest.fixture(scope="module")
