@@ -186,7 +186,7 @@ class Federation:
                 self.clients[client].propose(self._snapshot(client), self.rng) for client in group
             ]
             answers = self.server.receive(*updates, rng=self.rng)
-        except Exception:
+        except BaseException:  # whoever interrupts a run may go on with it
             self._withdraw(group)
             raise
         for client, answer in zip(group, answers, strict=True):
