@@ -1,7 +1,10 @@
 """The interval that every accountant answers with."""
 
 from collections.abc import Iterable
+from numbers import Real
 from typing import NamedTuple, Self
+
+from accountants import validate
 
 
 class BoundsError(ArithmeticError):
@@ -34,6 +37,9 @@ class Bounds(_Ends):
 
     def __new__(cls, lower: float, upper: float) -> Self:
         """Checks the ends."""
+        for name, end in (("lower", lower), ("upper", upper)):
+            if not isinstance(end, Real):
+                raise TypeError(f"`{name}` must be a number, got {validate.shown(end)}.")
         if not lower <= upper:
             raise BoundsError(
                 f"no number lies between lower={lower!r} and upper={upper!r}: one of the two ends "
@@ -51,6 +57,7 @@ class Bounds(_Ends):
         >>> Bounds(1.0, 2.0).intersect(Bounds(1.5, 3.0))
         Bounds(lower=1.5, upper=2.0)
         """
+        validate.instance("other", other, Bounds)
         return Bounds(max(self.lower, other.lower), min(self.upper, other.upper))
 
     def larger(self, other: "Bounds") -> "Bounds":
@@ -59,6 +66,7 @@ class Bounds(_Ends):
         >>> Bounds(1.0, 2.0).larger(Bounds(1.5, 1.7))
         Bounds(lower=1.5, upper=2.0)
         """
+        validate.instance("other", other, Bounds)
         return Bounds(max(self.lower, other.lower), max(self.upper, other.upper))
 
     @property

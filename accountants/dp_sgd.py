@@ -52,6 +52,8 @@ def step_event(
     """
     noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
     rate = validate.rate("sampling_rate", sampling_rate)
+    if rate < elementary.SMALLEST_RATE:
+        raise validate.refusal("sampling_rate", f"at least {elementary.SMALLEST_RATE:g}", rate)
     validate.relation("relation", relation)
     kind = check_accounted("sampling", sampling)
     if kind == "all" and rate != 1.0:
@@ -96,7 +98,7 @@ def epsilon_bounds(
     >>> round(bounds.lower, 4), round(bounds.upper, 4)
     (6.1877, 6.1877)
     """
-    if sampling == "shuffled":
+    if isinstance(sampling, str) and sampling == "shuffled":
         poisson = epsilon_bounds(
             noise_multiplier=noise_multiplier,
             delta=delta,
@@ -145,7 +147,8 @@ def epsilon_curve(
     of 1e-5 only; `epsilon_bounds` gives a single answer as tight as wished.
     """
     event = step_event(noise_multiplier, sampling_rate, sampling, relation)
-    counts = np.array([validate.count("steps", count) for count in steps], dtype=np.int64)
+    counts = np.array(validate.sequence("steps", steps, validate.count), dtype=np.int64)
+    tolerance = validate.positive("tolerance", tolerance)
     release = elementary.resolve(event, relation)
     shared = (
         StepCurve(release, delta, tolerance)

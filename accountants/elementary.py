@@ -25,6 +25,9 @@ from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpE
 
 from accountants import validate
 
+SMALLEST_RATE = 1e-100
+"""Of Poisson sampling: far below, products of rates and tails leave the range of floats."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
@@ -192,6 +195,10 @@ def _resolve_poisson(event: dpa.PoissonSampledDpEvent, relation: NeighboringRela
         return NoOp
     if noise_multiplier == 0.0:
         return NonPrivate
+    if rate < SMALLEST_RATE:
+        raise NotSupportedError(
+            f"sampling at a rate below {SMALLEST_RATE:g} is not accounted for, got {rate!r}"
+        )
     if rate == 1.0:
         return Gaussian(sensitivity_factor(relation) / noise_multiplier)
     if relation is NeighboringRelation.REPLACE_ONE:

@@ -46,6 +46,7 @@ _MU_ROUNDING = 1e-15
 
 def log_delta_error(a: float) -> float:
     """Upper bound of the absolute error of `log_delta`, see the module's error model."""
+    a = validate.real("a", a)
     return 2e-13 + 4.5e-16 * a * a
 
 

@@ -97,5 +97,6 @@ class MomentsAccountant(IntervalAccountant):
 
     def _delta_bounds(self, epsilon: float) -> Bounds:
         lambdas, moments = self._upper_log_moments()
-        log_delta = float(np.min(moments - lambdas * epsilon))
+        with np.errstate(over="ignore"):  # −∞ is as good as any number whose exponential is 0
+            log_delta = float(np.min(moments - lambdas * epsilon))
         return Bounds(0.0, min(1.0, math.nextafter(math.exp(min(log_delta, 0.0)), math.inf)))

@@ -6,9 +6,11 @@ itself with errors is refused like any other wrong one; what is shown of it is s
 
 import difflib
 import math
+import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -210,6 +212,20 @@ def reals(name: str, value: Any) -> FloatArray:
     if not wanted:
         raise _wrong_type(name, "numbers, in an array or nested lists of one shape", value)
     return array.astype(np.float64)
+
+
+def file_name(name: str, value: Any) -> Path:
+    """A path that a file can have."""
+    if not isinstance(value, str | os.PathLike):
+        raise _wrong_type(name, "the name of a file", value)
+    try:
+        path = Path(value)
+        usable = 0 < len(os.fsencode(path)) < 4096 and "\0" not in str(path)
+    except Exception:
+        usable = False
+    if not usable:
+        raise ValueError(f"`{name}` must be the name of a file, got {shown(value)}.")
+    return path
 
 
 def mapping(name: str, value: Any) -> Mapping[Any, Any]:

@@ -28,6 +28,16 @@ _FOREIGN = {
 }
 
 
+_LARGEST_DIMENSION = 10**7
+
+
+def _is_numbers(dtype: Any) -> bool:
+    try:
+        return isinstance(dtype, str | type | np.dtype) and np.dtype(dtype).kind in "fiub"
+    except Exception:  # whatever numpy makes of a text
+        return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
     """The records that are allowed, how many, and how a user's are exchanged.
@@ -64,7 +74,7 @@ class Domain:
     assemble: Callable[[list[Any]], Any] | None = None
 
     def __post_init__(self) -> None:
-        validate.count("dimension", self.dimension, minimum=0)
+        validate.count("dimension", self.dimension, minimum=0, maximum=_LARGEST_DIMENSION)
         validate.count("min_records", self.min_records, minimum=0)
         validate.count("max_records", self.max_records, minimum=max(1, self.min_records))
         user = validate.count("records_per_user", self.records_per_user)
@@ -81,16 +91,18 @@ class Domain:
         ):
             raise ValueError(
                 "`bounds` must be (least, largest) with least < largest, or one such pair per "
-                f"coordinate ({max(self.dimension, 1)}), got {self.bounds!r}."
+                f"coordinate ({max(self.dimension, 1)}), got {validate.shown(self.bounds)}."
             )
-        if self.dtype not in (float, int, bool) and np.dtype(self.dtype).kind not in "fiub":
-            raise ValueError(f"`dtype` must be a type of numbers, got {self.dtype!r}.")
+        if not _is_numbers(self.dtype):
+            raise validate.refusal("dtype", "a type of numbers", self.dtype)
+        validate.reals("special_values", self.special_values)
         for name in ("record", "assemble"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
-                raise TypeError(f"`{name}` must be callable, got {getattr(self, name)!r}.")
+                got = validate.shown(getattr(self, name))
+                raise TypeError(f"`{name}` must be callable, got {got}.")
 
     def _limits(self) -> tuple[FloatArray, FloatArray]:
-        pairs = np.asarray(self.bounds, dtype=np.float64)
+        pairs = validate.reals("bounds", self.bounds)
         if pairs.ndim == 1:
             pairs = np.tile(pairs, (max(self.dimension, 1), 1))
         low, high = pairs.T

@@ -116,7 +116,8 @@ class Evidence:
         validate.open_unit("confidence", self.confidence)
         _bound("epsilon_lower", self.epsilon_lower)
         validate.closed_unit("delta", self.delta)
-        if self.log_e_value not in (None, math.inf, -math.inf):
+        infinite = type(self.log_e_value) is float and math.isinf(self.log_e_value)
+        if self.log_e_value is not None and not infinite:
             validate.real("log_e_value", self.log_e_value)
         if self.log_largest_wealth is not None:
             _bound("log_largest_wealth", self.log_largest_wealth)

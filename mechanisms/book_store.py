@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, Self, TypeAlias
 
+from accountants import validate
 from accountants.files import write_atomically
 from mechanisms.books import Books, BudgetFileError, Terms, from_json, to_json
 from mechanisms.durable import Mark, exclusive
@@ -79,12 +80,18 @@ class FileStore:
     @classmethod
     def new(cls, path: str | os.PathLike[str], terms: Terms, books: Books) -> Self:
         """A new file."""
-        file = Path(path).resolve()
+        file = validate.file_name("path", path).resolve()
         store = cls(file, terms, b"", books)
         with exclusive(file) as mark:
             if file.exists():
                 raise FileExistsError(
                     f"`path` must not exist yet, got {file}: Budget.load resumes it."
+                )
+            known = mark.read()
+            if known is not None:
+                raise BudgetFileError(
+                    f"{file} is gone, but its lock has seen booking {known[1]} of budget "
+                    f"{known[0]}: bring the file back, or delete the lock to accept the loss."
                 )
             store._keep(books, mark)
         return store
@@ -92,7 +99,7 @@ class FileStore:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """The file that is there."""
-        file = Path(path).resolve(strict=True)
+        file = validate.file_name("path", path).resolve(strict=True)
         with exclusive(file) as mark:
             content = file.read_bytes()
             store = cls(file, *_with_content(content))

@@ -54,7 +54,8 @@ class Charge:
     def __post_init__(self) -> None:
         object.__setattr__(self, "client", validate.count("client", self.client, minimum=0))
         object.__setattr__(self, "count", validate.count("count", self.count))
-        validate.closed_unit("distance", self.distance)
+        validate.instance("event", self.event, dpa.DpEvent)
+        object.__setattr__(self, "distance", validate.closed_unit("distance", self.distance))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +71,24 @@ class Terms:
     def __post_init__(self) -> None:
         validate.positive("target_epsilon", self.target_epsilon)
         validate.open_unit("delta", self.delta)
-        for client, (epsilon, delta) in self.limits.items():
-            validate.count("client", client, minimum=0)
-            validate.positive("limits", epsilon)
-            validate.open_unit("limits", delta)
+        validate.instance("scope", self.scope, Scope)
+        validate.flag("adaptive", self.adaptive)
+        own = validate.mapping("limits", self.limits)
+        object.__setattr__(self, "limits", dict(_own_limit(*entry) for entry in own.items()))
 
     def limit(self, client: int) -> tuple[float, float]:
         """The client's (ε, δ)."""
         return self.limits.get(client, (self.target_epsilon, self.delta))
+
+
+def _own_limit(client: Any, limit: Any) -> tuple[int, tuple[float, float]]:
+    pair: tuple[Any, ...] = validate.sequence("limits", limit)
+    if len(pair) != 2:
+        raise validate.refusal("limits", "(ε, δ) of single clients", limit)
+    return (
+        validate.count("limits", client, minimum=0),
+        (validate.positive("limits", pair[0]), validate.open_unit("limits", pair[1])),
+    )
 
 
 Ledger = tuple[tuple[dpa.DpEvent, int], ...]
@@ -116,7 +127,7 @@ class Books:
         add_entry(entries, charge.event, charge.count)
         distances = dict(self.distances)
         if charge.distance:
-            distances[client] = self.distance(client) + charge.distance
+            distances[client] = min(1.0, self.distance(client) + charge.distance)
         return replace(self, spent={**self.spent, client: tuple(entries)}, distances=distances)
 
     def signed(self, payer: str, clients: Sequence[int]) -> "Books":

@@ -75,8 +75,8 @@ class Budget:
             target_epsilon=validate.positive("target_epsilon", target_epsilon),
             delta=validate.open_unit("delta", delta),
             scope=Scope() if scope is None else scope,
-            limits={client: (own[0], own[1]) for client, own in (limits or {}).items()},
-            adaptive=bool(adaptive),
+            limits={} if limits is None else limits,
+            adaptive=adaptive,
         )
         books = Books(identity=secrets.token_hex(16))
         self._keep(terms, MemoryStore(books) if path is None else FileStore.new(path, terms, books))
@@ -128,15 +128,15 @@ class Budget:
 
     def limit(self, client: int) -> tuple[float, float]:
         """The client's (ε, δ)."""
-        return self._terms.limit(client)
+        return self._terms.limit(_client(client))
 
     def ledger(self, client: int) -> Ledger:
         """What the client has spent: events with counts."""
-        return self.books.ledger(client)
+        return self.books.ledger(_client(client))
 
     def epsilon_upper(self, client: int) -> float:
         """An upper bound of what the client has spent, at its δ."""
-        return _epsilon(self._terms, self.books, client)
+        return _epsilon(self._terms, self.books, _client(client))
 
     def admits(
         self, client: int, event: dpa.DpEvent, count: int = 1, *, distance: float = 0.0
@@ -179,6 +179,8 @@ class Budget:
         Returns:
           The clients that cannot pay; if there are none, all is booked.
         """
+        charges = validate.sequence("charges", charges, _charge)
+        payer = self._payer if payer is None else validate.text("payer", payer)
         clients = [charge.client for charge in charges]
         with self._store.alone() as keep:
             books = self._store.read()
@@ -186,7 +188,7 @@ class Budget:
                 books = books.plus(charge)
             over = self._over(books, clients)
             if charges and not over:
-                keep(books.signed(payer or self._payer, clients))
+                keep(books.signed(payer, clients))
         return over
 
     def adopt(self, books: Books) -> None:
@@ -238,6 +240,14 @@ class Budget:
                 "a Budget without a `path` cannot be copied: each copy would grant all that is left"
             )
         return type(self).load, (self.path,)
+
+
+def _client(client: Any) -> int:
+    return validate.count("client", client, minimum=0)
+
+
+def _charge(name: str, value: Any) -> Charge:
+    return validate.instance(name, value, Charge)
 
 
 def _epsilon(terms: Terms, books: Books, client: int) -> float:

@@ -8,11 +8,20 @@ from itertools import chain
 import dp_accounting as dpa
 import numpy as np
 
+from accountants import validate
 from mechanisms.books import Charge
 from mechanisms.budget import Budget
 from mechanisms.projection import noise_distances, project_clients
-from mechanisms.release import SERVER, Contribution, Release, ServerNoise
+from mechanisms.release import (
+    SERVER,
+    Contribution,
+    Release,
+    ServerNoise,
+    check_contributions,
+    check_server_noise,
+)
 from pvi import Schedule
+from pvi.validate import having
 
 
 class BudgetedSchedule:
@@ -40,10 +49,10 @@ class BudgetedSchedule:
         contributions: Sequence[Contribution],
         server_noise: ServerNoise | None = None,
     ) -> None:
-        self.schedule = schedule
-        self.budget = budget
-        self._contributions = tuple(contributions)
-        self._server_noise = server_noise or ServerNoise()
+        self.schedule = having("schedule", schedule, "groups", "stale")
+        self.budget = validate.instance("budget", budget, Budget)
+        self._contributions = check_contributions(contributions)
+        self._server_noise = check_server_noise(server_noise)
         self._costs: dict[tuple[int, ...], tuple[Charge, ...]] = {}
         self.note = ""
         self.payer = secrets.token_hex(8)

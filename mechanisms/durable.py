@@ -36,16 +36,29 @@ def exclusive(path: Path) -> Iterator[Mark]:
     """Waits until nobody else is inside for this path, in any thread or process of this machine.
 
     The lock is the file `NAME.lock` beside it, because the file itself is replaced as a whole. The
-    system lets go of it when its holder dies. It must not be deleted while anyone is at work.
+    system lets go of it when its holder dies. It must not be deleted while anyone is inside;
+    whoever waits at a deleted one goes on to its successor.
     """
     import fcntl  # POSIX only; the rest of the package does not need it
 
     lock = path.with_name(path.name + ".lock")
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    while True:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if not _is_at(lock, handle):
+                continue
+            yield Mark(handle)
+            return
+        finally:
+            # Unlocked by name: a process forked in the meantime has the handle too.
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            os.close(handle)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Whether the open file still has this name."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield Mark(handle)
-    finally:
-        # Unlocked by name: a process forked in the meantime has the handle too.
-        fcntl.flock(handle, fcntl.LOCK_UN)
-        os.close(handle)
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False

@@ -16,9 +16,10 @@ from mechanisms.primitives.noise import NoiseSource, SimulationNoise
 from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.private_run import Recorder
 from mechanisms.protocol import Data, Layout, Mechanism, Setting
-from mechanisms.release import Contribution, ServerNoise, Transcript
+from mechanisms.release import Contribution, ServerNoise, Transcript, check_contributions
 from mechanisms.run_state import RunState
 from pvi import Callback, Context, FederatedAveraging, Rule, Synchronous, restore, save
+from pvi.validate import checked, function, having, sequence
 
 
 class AveragingRun:
@@ -38,8 +39,11 @@ class AveragingRun:
         rng: np.random.Generator,
         keep_values: bool,
     ) -> None:
+        validate.instance("setting", setting, Setting)
+        validate.instance("mechanism", mechanism, FedAvgPerturbation)
+        sequence("partitions", partitions, Partition, least=1)
         self._recorder = Recorder(keep_values=keep_values)
-        self._contributions = tuple(contributions)
+        self._contributions = check_contributions(contributions)
         self._muted = frozenset(m for m, own in enumerate(partitions) if own.muted)
         self._clip = as_clipping(mechanism.clip_norm)
         self._std = mechanism.share_std(len(partitions))
@@ -80,7 +84,7 @@ class AveragingRun:
         Raises:
           ValueError: Callbacks are told of a posterior, which averaged weights do not have.
         """
-        if callbacks:
+        if sequence("callbacks", callbacks, function):
             raise ValueError("`callbacks` must be empty: federated averaging has no posterior.")
         try:
             return self.averaging.run(rounds)
@@ -145,19 +149,24 @@ class FedAvgPerturbation(Mechanism):
     def __post_init__(self) -> None:
         as_clipping(self.clip_norm)
         validate.positive("noise_multiplier", self.noise_multiplier)
+        having("rule", self.rule, "step")
+        having("noise", self.noise, "grid", "noisy_sum", "silent")
+        validate.flag("trusted_aggregator", self.trusted_aggregator)
+        validate.flag("persistent", self.persistent)
         validate.count("local_steps", self.local_steps)
         validate.non_negative("regularisation", self.regularisation)
         if self.weights is not None:
-            for weight in self.weights:
-                validate.positive("weights", weight)
+            validate.sequence("weights", self.weights, validate.positive)
             if not math.isclose(sum(self.weights), 1.0, rel_tol=1e-9):
                 raise ValueError(f"`weights` must add up to 1, got {self.weights!r}.")
 
     def share_std(self, clients: int) -> float:
         """The standard deviation of one client's noise."""
-        shares = validate.count("clients", clients) if self.trusted_aggregator else 1
+        clients = validate.count("clients", clients)
+        shares = clients if self.trusted_aggregator else 1
         return self.noise_multiplier * as_clipping(self.clip_norm).norm / math.sqrt(shares)
 
+    @checked(layout=Layout)
     def contributions(self, layout: Layout) -> tuple[Contribution, ...]:
         """The facts behind a message of each client."""
         std = 0.0 if self.noise.silent else self.share_std(layout.clients)
@@ -187,10 +196,12 @@ class FedAvgPerturbation(Mechanism):
             )
         return self.weights
 
+    @checked(layout=Layout)
     def server_noise(self, layout: Layout) -> ServerNoise:
         """None."""
         return ServerNoise()
 
+    @checked(setting=Setting)
     def build(
         self,
         setting: Setting,

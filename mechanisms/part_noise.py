@@ -38,6 +38,7 @@ from pvi import (
     WholeShard,
     reset_factors,
 )
+from pvi.validate import checked
 
 Memory: TypeAlias = Literal["remembers", "forgets", "resets"]
 MEMORIES: tuple[Memory, ...] = ("remembers", "forgets", "resets")
@@ -125,6 +126,7 @@ class PartwiseMechanism(Mechanism):
         """The rule for M = `clients` clients."""
         raise NotImplementedError
 
+    @checked(layout=Layout)
     def contributions(self, layout: Layout) -> tuple[Contribution, ...]:
         """The facts behind a message of each client."""
         rule = self.rule(layout.clients)
@@ -132,8 +134,10 @@ class PartwiseMechanism(Mechanism):
 
     def server_noise(self, layout: Layout) -> ServerNoise:
         """What the server adds to a group's sum."""
+        validate.instance("layout", layout, Layout)
         return self.rule(layout.clients).server_noise(layout)
 
+    @checked(setting=Setting)
     def build(
         self,
         setting: Setting,

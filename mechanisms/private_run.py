@@ -6,11 +6,20 @@ from typing import TypeAlias
 
 import numpy as np
 
+from accountants import validate
 from accountants.arrays import FloatArray
 from mechanisms.budget import Budget
 from mechanisms.budgeted_schedule import BudgetedSchedule
 from mechanisms.primitives.noise import warn_of_simulation
-from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
+from mechanisms.release import (
+    SERVER,
+    Contribution,
+    Release,
+    ServerNoise,
+    Transcript,
+    check_contributions,
+    check_server_noise,
+)
 from mechanisms.run_state import Hook, RunState
 from pvi import (
     Callback,
@@ -24,6 +33,9 @@ from pvi import (
     restore,
     save,
 )
+from pvi.validate import function, having, sequence
+
+_HOOK = ("memory", "screened")
 
 SumRule: TypeAlias = Callable[[MeanFieldGaussian, ServerContext], MeanFieldGaussian]
 AfterRound: TypeAlias = Callable[["PrivateRun", int], None]
@@ -34,7 +46,7 @@ class Recorder:
 
     def __init__(self, *, keep_values: bool = True) -> None:
         self.releases: list[Release] = []
-        self.keep_values = keep_values
+        self.keep_values = validate.flag("keep_values", keep_values)
         self.group = 0
 
     def message(self, value: FloatArray, round_number: int, source: Contribution) -> None:
@@ -105,12 +117,15 @@ class PrivateRun:
         contributions: Sequence[Contribution] = (),
         hooks: Sequence[Hook] = (),
     ) -> None:
-        self.recorder = recorder
-        self._server_noise = server_noise or ServerNoise()
-        self._sum_rule = sum_rule
-        self._after_round = after_round
+        self.recorder = validate.instance("recorder", recorder, Recorder)
+        self._server_noise = check_server_noise(server_noise)
+        self._sum_rule = None if sum_rule is None else function("sum_rule", sum_rule)
+        self._after_round = None if after_round is None else function("after_round", after_round)
+        if precision_floor is not None:
+            validate.positive("precision_floor", precision_floor)
         self._precision_floor = precision_floor
-        self._hooks = tuple(hooks)
+        contributions = check_contributions(contributions)
+        self._hooks = sequence("hooks", hooks, lambda name, hook: having(name, hook, *_HOOK))
         paying = None
         if budget is not None:
             paying = BudgetedSchedule(schedule, budget, contributions, self._server_noise)
@@ -158,7 +173,8 @@ class PrivateRun:
                 self._after_round(self, event.round)
 
         try:
-            return self.federation.run(rounds, callbacks=[after, *callbacks])
+            told = sequence("callbacks", callbacks, function)
+            return self.federation.run(rounds, callbacks=[after, *told])
         except BaseException:
             self.recorder.abandon_group()
             raise

@@ -96,10 +96,12 @@ SLACK_SHARE = 1e-3
 
 def check_transcript(transcript: Iterable[Release]) -> Iterator[Release]:
     """The releases one by one, each a `Release`."""
-    if not isinstance(transcript, Iterable):
+    try:
+        releases = iter(transcript)
+    except Exception:  # whatever a stranger's __iter__ raises
         got = validate.shown(transcript)
-        raise TypeError(f"`transcript` must be releases, got {got}.")
-    for release in transcript:
+        raise TypeError(f"`transcript` must be releases, got {got}.") from None
+    for release in releases:
         yield validate.instance("transcript", release, Release)
 
 

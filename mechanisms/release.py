@@ -1,11 +1,15 @@
 """What was released: values, each with the facts from which its cost follows."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+import numpy as np
 
 from accountants import validate
 from accountants.arrays import FloatArray
 from mechanisms.primitives.sampling import AllRecords, Sampling
+from pvi.validate import having, sequence
 
 SERVER = -1
 """The sender of what the server or the aggregator releases."""
@@ -71,10 +75,17 @@ class Contribution:
         for name in ("steps", "parts", "noise_shares", "coordinates"):
             validate.count(name, getattr(self, name))
         validate.positive("weight", self.weight)
-        # Any iterable may come, and is read once: one that runs dry would lose its values.
-        extra = tuple(validate.positive("extra_multipliers", m) for m in self.extra_multipliers)
+        extra = self.extra_multipliers
+        if isinstance(extra, Iterator):  # is read once: run dry, it would lose its values
+            extra = tuple(validate.positive("extra_multipliers", m) for m in extra)
+        extra = validate.sequence("extra_multipliers", extra, validate.positive)
         object.__setattr__(self, "extra_multipliers", extra)
         validate.one_of("assignment", self.assignment, ASSIGNMENTS)
+        having("sampling", self.sampling, "sampler", "scale")
+        for name in ("uses_size", "remembers_noise", "summed"):
+            validate.flag(name, getattr(self, name))
+        if self.grid is not None:
+            validate.positive("grid", self.grid)
         if self.clips == "part" and (self.steps != 1 or self.sampling != AllRecords()):
             raise ValueError("`steps` and `sampling` must be left alone where parts are clipped.")
         if self.clips == "record" and self.summed:
@@ -99,6 +110,10 @@ class ServerNoise:
 
     def __post_init__(self) -> None:
         validate.non_negative("noise_std", self.noise_std)
+        validate.flag("told_to_clients", self.told_to_clients)
+        if self.grid is not None:
+            validate.positive("grid", self.grid)
+        validate.count("coordinates", self.coordinates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,9 +135,27 @@ class Release:
     source: Contribution | ServerNoise
 
     def __post_init__(self) -> None:
+        if type(self.source) not in (Contribution, ServerNoise):
+            got = validate.shown(self.source)
+            raise TypeError(f"`source` must be a Contribution or a ServerNoise, got {got}.")
         expected = self.source.client if isinstance(self.source, Contribution) else SERVER
+        for name in ("sender", "round", "group"):
+            validate.count(name, getattr(self, name), minimum=SERVER if name == "sender" else 0)
+        if self.value is not None and not np.isfinite(validate.reals("value", self.value)).all():
+            raise validate.refusal("value", "finite", self.value)
         if self.sender != expected:
             raise ValueError(f"`sender` must be {expected}, as its source says, got {self.sender}.")
 
 
 Transcript: TypeAlias = tuple[Release, ...]
+
+
+def check_contributions(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
+    """The facts of clients, in their order."""
+    return sequence("contributions", contributions, Contribution)
+
+
+def check_server_noise(server_noise: ServerNoise | None) -> ServerNoise:
+    """What the server adds; nothing if that is not given."""
+    noise = ServerNoise() if server_noise is None else server_noise
+    return validate.instance("server_noise", noise, ServerNoise)

@@ -119,11 +119,11 @@ class RunState:
             group += len(lost)
 
         def apply() -> None:
+            pay()  # first: a budget that was used in the meantime refuses
             self._recorder.releases = releases
             self._recorder.group = group
             for hook, (screened, memory) in zip(self._hooks, memories, strict=True):
                 hook.screened, hook.memory = screened, memory
-            pay()
 
         return apply
 
@@ -161,9 +161,9 @@ class RunState:
             )
 
         def apply() -> None:
-            schedule.payer = payer
             if taken_over:
                 budget.adopt(saved)
+            schedule.payer = payer
 
         present = saved if taken_over else now
         return _since(present.receipts.get(payer, {}), saved.receipts.get(payer, {})), apply

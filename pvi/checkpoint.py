@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from pvi import files
 from pvi.archive import CheckpointError, Companion, Packed, decode, encode
+from pvi.validate import file_name, having
 
 
 class Engine(Companion, Protocol):
@@ -33,6 +34,7 @@ def save(path: str | os.PathLike[str], engine: Engine) -> None:
     Raises:
       CheckpointError: Some of it cannot be written.
     """
+    _check(path, engine)
     states = {"engine": engine.pack()}
     companion = engine.companion
     if companion is not None:
@@ -54,6 +56,7 @@ def restore(path: str | os.PathLike[str], engine: Engine) -> None:
       CheckpointError: The file is damaged, is not of such an engine, contradicts itself, or lacks
         the companion's state (or has one that nobody here would keep). Nothing has changed then.
     """
+    _check(path, engine)
     content = Path(path).read_bytes()
     try:
         facts, arrays = decode(engine.kind, content)
@@ -70,8 +73,14 @@ def restore(path: str | os.PathLike[str], engine: Engine) -> None:
         raise CheckpointError(f"{path} cannot be restored: {error}") from error
     except Exception as error:
         raise CheckpointError(f"{path} cannot be restored, it holds {error!r}") from error
-    for apply in applies:
+    # The companion first: if it can refuse after all, the engine must not have gone on without it.
+    for apply in reversed(applies):
         apply()
+
+
+def _check(path: Any, engine: Any) -> None:
+    file_name("path", path)
+    having("engine", engine, "kind", "pack", "unpack", "companion")
 
 
 def _state(place: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> Packed:

@@ -17,7 +17,7 @@ from pvi.messages import (
 )
 from pvi.solvers.problem import Context
 from pvi.strategies.protocol import PartState, Strategy
-from pvi.validate import at_least, generator, positive
+from pvi.validate import at_least, function, generator, having, instance, positive
 
 
 class Alteration(NamedTuple):
@@ -68,10 +68,11 @@ class Client:
         alter: AlterUpdate | None = None,
     ) -> None:
         self.number = at_least("number", number, 0)
-        self.strategy = strategy
+        self.strategy = having("strategy", strategy, "model", "initial_state", "propose")
         self.damping = positive("damping", damping, upper=1.0)
-        self.factor = MeanFieldGaussian.unit(strategy.model.dimension) if factor is None else factor
-        self.alter = alter
+        first = MeanFieldGaussian.unit(strategy.model.dimension) if factor is None else factor
+        self.factor = instance("factor", first, MeanFieldGaussian)
+        self.alter = None if alter is None else function("alter", alter)
         self.state = strategy.initial_state()
         self.sequence = 0
         self.pending: Pending | None = None
@@ -86,7 +87,7 @@ class Client:
             the server knows updates of this client that the client does not.
           StaleSnapshotError: If the snapshot is older than the client's last resolved update.
         """
-        self._check_recipient(snapshot.client)
+        self._check_recipient(instance("snapshot", snapshot, Snapshot).client)
         self.acknowledge(
             Acknowledgement(
                 client=self.number, sequence=snapshot.resolved, applied=snapshot.applied
@@ -124,6 +125,7 @@ class Client:
 
     def acknowledge(self, acknowledgement: Acknowledgement) -> bool:
         """Commits or forgets the pending update; gives False for a word on any other update."""
+        instance("acknowledgement", acknowledgement, Acknowledgement)
         self._check_recipient(acknowledgement.client)
         pending = self.pending
         if pending is None or acknowledgement.sequence != pending.update.sequence:
@@ -144,6 +146,7 @@ class Client:
 
     def adopt(self, factor: MeanFieldGaussian) -> None:
         """Replaces the factor."""
+        instance("factor", factor, MeanFieldGaussian)
         if self.pending is not None:
             raise ProtocolError(
                 f"client {self.number} cannot adopt a factor while an update is unresolved"
@@ -160,7 +163,7 @@ class Client:
 
         Solvers keep their states.
         """
-        self.adopt(share**self.factors)
+        self.adopt(instance("share", share, MeanFieldGaussian) ** self.factors)
         self.state = tuple(part.with_factor(share) for part in self.state)
 
     def _require_pending(self) -> Pending:

@@ -14,7 +14,17 @@ from pvi.history import Callback, History, Report, RoundEvent
 from pvi.messages import Snapshot
 from pvi.schedule import Explained, Schedule
 from pvi.server import AlterTotal, Server
-from pvi.validate import FloatArray, at_least, generator
+from pvi.validate import (
+    FloatArray,
+    at_least,
+    flag,
+    function,
+    generator,
+    having,
+    instance,
+    real,
+    sequence,
+)
 
 
 class Federation:
@@ -57,17 +67,17 @@ class Federation:
         on_improper: Literal["raise", "refuse"] = "raise",
         record: bool = True,
     ) -> None:
-        numbers = [client.number for client in clients]
-        if not clients or numbers != list(range(len(clients))):
+        numbers = [client.number for client in sequence("clients", clients, Client)]
+        if not numbers or numbers != list(range(len(clients))):
             raise ValueError(f"`clients` must be numbered 0, 1, 2, … in order, got {numbers}.")
         self.server = Server(prior, len(clients), alter=alter, on_improper=on_improper)
         for client in clients:
             self.server.posterior = self.server.posterior * client.factor
         self.server.posterior.require_proper(round=0)
         self.clients = tuple(clients)
-        self.schedule = schedule
+        self.schedule = having("schedule", schedule, "groups", "stale")
         self.rng = generator(rng)
-        self.record = record
+        self.record = flag("record", record)
         self.updates = 0
         self._entries: list[tuple[int, FloatArray, float, int, str]] = []
         self.held: dict[int, Snapshot] = {}
@@ -118,7 +128,7 @@ class Federation:
 
     def unpack(self, packed: Packed) -> Apply:
         """Checks a saved state and gives what puts it in place; for `pvi.restore`."""
-        return federation_state.unpack(packed, self)
+        return federation_state.unpack(instance("packed", packed, Packed), self)
 
     def run(
         self, rounds: int, *, tolerance: float | None = None, callbacks: Sequence[Callback] = ()
@@ -128,6 +138,9 @@ class Federation:
         A round in which no update was applied says nothing about convergence.
         """
         at_least("rounds", rounds, 1)
+        if tolerance is not None:
+            real("tolerance", tolerance, lower=0.0)
+        told = sequence("callbacks", callbacks, function)
         began = time.perf_counter()
         last_round = self.server.round + rounds
         made, change, converged, note = 0, np.inf, False, ""
@@ -154,7 +167,7 @@ class Federation:
                 change=change,
                 seconds=time.perf_counter() - began,
             )
-            for callback in callbacks:
+            for callback in told:
                 callback(event)
         return Report(
             posterior=self.posterior,
@@ -173,7 +186,7 @@ class Federation:
                 self.clients[client].propose(self._snapshot(client), self.rng) for client in group
             ]
             answers = self.server.receive(*updates, rng=self.rng)
-        except Exception:
+        except BaseException:  # whoever interrupts a run may go on with it
             self._withdraw(group)
             raise
         for client, answer in zip(group, answers, strict=True):

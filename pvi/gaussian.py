@@ -7,7 +7,18 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from pvi.validate import FloatArray, finite_array, generator, read_only
+from pvi.validate import (
+    FloatArray,
+    at_least,
+    finite_array,
+    fits,
+    generator,
+    instance,
+    positive,
+    read_only,
+    reals,
+    shape,
+)
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 
@@ -65,17 +76,17 @@ class MeanFieldGaussian:
     precision: FloatArray
 
     def __post_init__(self) -> None:
-        natural_mean = finite_array("natural_mean", read_only(self.natural_mean), min_ndim=1)
-        precision = finite_array("precision", read_only(self.precision), min_ndim=1)
+        natural_mean = _fixed("natural_mean", self.natural_mean)
+        precision = _fixed("precision", self.precision)
         if natural_mean.shape[-1] != precision.shape[-1]:
             raise ValueError(
                 "`natural_mean` and `precision` must agree in their last axes, got shapes "
                 f"{natural_mean.shape} and {precision.shape}."
             )
         if natural_mean.shape != precision.shape:
-            shape = np.broadcast_shapes(natural_mean.shape, precision.shape)
-            natural_mean = np.broadcast_to(natural_mean, shape)
-            precision = np.broadcast_to(precision, shape)
+            common = np.broadcast_shapes(natural_mean.shape, precision.shape)
+            natural_mean = np.broadcast_to(natural_mean, common)
+            precision = np.broadcast_to(precision, common)
         object.__setattr__(self, "natural_mean", natural_mean)
         object.__setattr__(self, "precision", precision)
 
@@ -92,13 +103,15 @@ class MeanFieldGaussian:
     @classmethod
     def unit(cls, dimension: int, batch_shape: tuple[int, ...] = ()) -> Self:
         """Gives the constant function 1: the factor of a client that has said nothing yet."""
-        zeros = _sealed(np.zeros((*batch_shape, dimension)))
+        axes = (*shape("batch_shape", batch_shape), at_least("dimension", dimension, 0))
+        fits("dimension", *axes)
+        zeros = _sealed(np.zeros(axes))
         return cls(natural_mean=zeros, precision=zeros)
 
     @classmethod
     def from_vector(cls, vector: npt.ArrayLike) -> Self:
         """Gives the Gaussian whose `vector` this is."""
-        vector = read_only(vector)
+        vector = read_only(reals("vector", vector))
         if vector.ndim == 0 or vector.shape[-1] % 2:
             raise ValueError(f"`vector` must have an even last axis, got shape {vector.shape}.")
         half = vector.shape[-1] // 2
@@ -149,10 +162,10 @@ class MeanFieldGaussian:
 
     def broadcast_to(self, batch_shape: tuple[int, ...]) -> Self:
         """Gives the same Gaussian with leading axes `batch_shape`."""
-        shape = (*batch_shape, self.dimension)
+        axes = (*shape("batch_shape", batch_shape), self.dimension)
         return type(self)(
-            natural_mean=np.broadcast_to(self.natural_mean, shape),
-            precision=np.broadcast_to(self.precision, shape),
+            natural_mean=np.broadcast_to(self.natural_mean, axes),
+            precision=np.broadcast_to(self.precision, axes),
         )
 
     def __getitem__(self, index: object) -> Self:
@@ -184,7 +197,8 @@ class MeanFieldGaussian:
 
     def damp(self, new: Self, damping: float) -> Self:
         """Gives self^(1−ρ) · new^ρ (TMLR App. B)."""
-        return self * (new / self) ** damping
+        instance("new", new, MeanFieldGaussian)
+        return self * (new / self) ** positive("damping", damping, upper=1.0)
 
     def log_partition(self) -> FloatArray:
         """Log ∫ exp(η·θ − ½ θ·Λθ) dθ, shape (...)."""
@@ -199,6 +213,7 @@ class MeanFieldGaussian:
 
     def expectation_of(self, factor: Self) -> FloatArray:
         """E_self[η·θ − ½ θ·Λθ] with the parameters of `factor`, which may be improper."""
+        instance("factor", factor, MeanFieldGaussian)
         second_moment = self.variance + self.mean**2
         terms = factor.natural_mean * self.mean - 0.5 * factor.precision * second_moment
         return np.asarray(terms.sum(axis=-1))
@@ -210,6 +225,7 @@ class MeanFieldGaussian:
         two cancel, so they are taken as −u/(1+u) + log1p(u) with u = r − 1 from the difference of
         the precisions: accurate to about u²·1e-16, not 1e-16.
         """
+        instance("other", other, MeanFieldGaussian)
         ratio = (
             self.require_proper().precision - other.precision
         ) / other.require_proper().precision
@@ -219,9 +235,16 @@ class MeanFieldGaussian:
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> FloatArray:
         """Draws θ, shape (*size, ..., d). For simulation and prediction."""
-        shape = (size,) if isinstance(size, int) else tuple(size)
-        noise = generator(rng).standard_normal((*shape, *self.precision.shape))
+        repeats = shape("size", (size,) if isinstance(size, int | np.integer) else size)
+        axes = (*repeats, *self.precision.shape)
+        fits("size", *axes)
+        noise = generator(rng).standard_normal(axes)
         return np.asarray(self.mean + noise * np.sqrt(self.variance))
+
+
+def _fixed(name: str, value: npt.ArrayLike) -> FloatArray:
+    """Finite numbers that nobody can change, checked after they were copied."""
+    return finite_array(name, read_only(reals(name, value)), min_ndim=1)
 
 
 def _sealed(fresh: FloatArray) -> FloatArray:

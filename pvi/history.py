@@ -8,7 +8,18 @@ from typing import TextIO, TypeAlias
 import numpy as np
 
 from pvi.gaussian import MeanFieldGaussian
-from pvi.validate import FloatArray, IntArray
+from pvi.validate import (
+    FloatArray,
+    IntArray,
+    at_least,
+    finite_array,
+    flag,
+    having,
+    instance,
+    real,
+    sequence,
+    whole_numbers,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,6 +44,15 @@ class RoundEvent:
     change: float
     seconds: float
 
+    def __post_init__(self) -> None:
+        at_least("round", self.round, 1)
+        at_least("last_round", self.last_round, 1)
+        flag("finished", self.finished)
+        instance("posterior", self.posterior, MeanFieldGaussian)
+        sequence("clients", self.clients, lambda name, client: at_least(name, client, 0))
+        real("change", self.change, lower=0.0)
+        real("seconds", self.seconds, lower=0.0)
+
 
 Callback: TypeAlias = Callable[[RoundEvent], None]
 
@@ -55,8 +75,17 @@ class History:
     updates: IntArray
     notes: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        whole_numbers("round", self.round)
+        finite_array("posterior", self.posterior)
+        finite_array("change", self.change)
+        whole_numbers("updates", self.updates)
+        sequence("notes", self.notes, str)
+
     def gaussian(self, index: int) -> MeanFieldGaussian:
-        """Gives the posterior of entry `index`."""
+        """Gives the posterior of entry `index`; negative ones count from the end."""
+        entries = len(self.posterior)
+        at_least("index", index, -entries, entries - 1)
         return MeanFieldGaussian.from_vector(self.posterior[index])
 
 
@@ -81,6 +110,14 @@ class Report:
     history: History
     reason: str
 
+    def __post_init__(self) -> None:
+        instance("posterior", self.posterior, MeanFieldGaussian)
+        flag("converged", self.converged)
+        at_least("rounds", self.rounds, 1)
+        real("change", self.change, lower=0.0)
+        instance("history", self.history, History)
+        instance("reason", self.reason, str)
+
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
@@ -95,8 +132,13 @@ class Progress:
     interval: float = 0.5
     _last: float = field(default=-np.inf, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        having("stream", self.stream, "write", "flush")
+        real("interval", self.interval, lower=0.0)
+
     def __call__(self, event: RoundEvent) -> None:
         """Writes the line."""
+        instance("event", event, RoundEvent)
         if event.finished or event.seconds - self._last >= self.interval:
             self._last = event.seconds
             end = "\n" if event.finished else "\r"

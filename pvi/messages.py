@@ -17,6 +17,7 @@ its last update, the third term is 1.
 from dataclasses import dataclass
 
 from pvi.gaussian import MeanFieldGaussian
+from pvi.validate import at_least, flag, instance
 
 
 class ProtocolError(RuntimeError):
@@ -45,6 +46,13 @@ class Snapshot:
     resolved: int
     applied: bool
 
+    def __post_init__(self) -> None:
+        at_least("client", self.client, 0)
+        at_least("round", self.round, 0)
+        instance("posterior", self.posterior, MeanFieldGaussian)
+        at_least("resolved", self.resolved, 0)
+        flag("applied", self.applied)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Update:
@@ -62,6 +70,12 @@ class Update:
     sequence: int
     change: MeanFieldGaussian
 
+    def __post_init__(self) -> None:
+        at_least("client", self.client, 0)
+        at_least("round", self.round, 0)
+        at_least("sequence", self.sequence, 0)
+        instance("change", self.change, MeanFieldGaussian)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawal:
@@ -69,6 +83,10 @@ class Withdrawal:
 
     client: int
     sequence: int
+
+    def __post_init__(self) -> None:
+        at_least("client", self.client, 0)
+        at_least("sequence", self.sequence, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,3 +96,8 @@ class Acknowledgement:
     client: int
     sequence: int
     applied: bool
+
+    def __post_init__(self) -> None:
+        at_least("client", self.client, 0)
+        at_least("sequence", self.sequence, 0)
+        flag("applied", self.applied)

@@ -9,7 +9,7 @@ import numpy as np
 from pvi.client import Client
 from pvi.gaussian import ImproperGaussianError, MeanFieldGaussian
 from pvi.messages import Acknowledgement, ProtocolError, Snapshot, Update, Withdrawal
-from pvi.validate import at_least, generator
+from pvi.validate import at_least, function, generator, instance, one_of, sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,13 @@ class ServerContext:
     round: int
     rng: np.random.Generator
 
+    def __post_init__(self) -> None:
+        sequence("clients", self.clients, lambda name, client: at_least(name, client, 0))
+        at_least("round", self.round, 0)
+        generator(self.rng)
 
+
+_MOST_CLIENTS = 10**7
 AlterTotal: TypeAlias = Callable[[MeanFieldGaussian, ServerContext], MeanFieldGaussian]
 """Alters the product of the changes that the server is about to apply together."""
 
@@ -52,15 +58,14 @@ class Server:
         alter: AlterTotal | None = None,
         on_improper: Literal["raise", "refuse"] = "raise",
     ) -> None:
-        if on_improper not in ("raise", "refuse"):
-            raise ValueError(f"`on_improper` must be 'raise' or 'refuse', got {on_improper!r}.")
-        self.prior = prior.require_proper()
+        one_of("on_improper", on_improper, ("raise", "refuse"))
+        self.prior = instance("prior", prior, MeanFieldGaussian).require_proper()
         self.posterior = prior
         self.offset = MeanFieldGaussian.unit(prior.dimension)
         self.round = 0
-        self.alter = alter
+        self.alter = None if alter is None else function("alter", alter)
         self.on_improper = on_improper
-        self.resolved = [0] * at_least("clients", clients, 1)
+        self.resolved = [0] * at_least("clients", clients, 1, _MOST_CLIENTS)
         self.applied = [False] * clients
         self.last: list[Update | None] = [None] * clients
 
@@ -89,7 +94,7 @@ class Server:
         """
         new: dict[int, Update] = {}
         for update in updates:
-            self._check_client(update.client)
+            self._check_client(instance("updates", update, Update).client)
             self._check_shape(update.change, f"client {update.client}'s update")
             ahead = update.sequence - self.resolved[update.client]
             before = new.get(update.client) if ahead == 1 else self.last[update.client]
@@ -111,7 +116,7 @@ class Server:
 
     def withdraw(self, withdrawal: Withdrawal) -> Acknowledgement | None:
         """Voids an update that has not been applied; answers what its fate is."""
-        client = withdrawal.client
+        client = instance("withdrawal", withdrawal, Withdrawal).client
         self._check_client(client)
         ahead = withdrawal.sequence - self.resolved[client]
         if ahead > 1:
@@ -167,7 +172,7 @@ class Server:
         return Acknowledgement(client=client, sequence=sequence, applied=self.applied[client])
 
     def _check_client(self, client: int) -> None:
-        if not 0 <= client < len(self.resolved):
+        if at_least("client", client, 0) >= len(self.resolved):
             raise ProtocolError(f"client {client} is unknown; there are {len(self.resolved)}")
 
     def _check_shape(self, change: MeanFieldGaussian, whose: str) -> None:
@@ -206,7 +211,8 @@ def reset_factors(server: Server, clients: Sequence[Client]) -> None:
     There is one factor for each client, or for each of its virtual clients. The posterior stays;
     whatever the server had added becomes part of the factors.
     """
-    factors = sum(client.factors for client in clients)
+    instance("server", server, Server)
+    factors = sum(client.factors for client in sequence("clients", clients, Client, least=1))
     share = (server.posterior / server.prior) ** (1.0 / factors)
     for client in clients:
         client.reset(share)

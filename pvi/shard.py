@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from pvi.validate import FloatArray, IntArray, at_least, finite_array, reals, sequence, shown
+from pvi.validate import FloatArray, at_least, finite_array, row_numbers, sequence
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,7 +74,7 @@ class Shard:
 
     def take(self, indices: object) -> Self:
         """Gives the records at `indices`: (L,) for all repetitions alike, or (..., L)."""
-        rows = _row_numbers(indices, self.size)
+        rows = row_numbers("indices", indices, self.size)
         if rows.ndim == 1:
             return type(self)(inputs=self.inputs[..., rows, :], targets=self.targets[..., rows])
         if not self.batch_shape:
@@ -115,16 +115,3 @@ def _common_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(f"`{name}` must have fitting batch axes, got {list(shapes)}.") from None
-
-
-def _row_numbers(indices: object, size: int) -> IntArray:
-    """Rows to take: whole numbers in [−size, size), or one truth value per row."""
-    if not (isinstance(indices, np.ndarray) and indices.dtype.kind in "iub"):
-        numbers = reals("indices", indices)
-        if not ((numbers == np.round(numbers)) & (np.abs(numbers) <= size)).all():
-            raise ValueError(f"`indices` must be rows of {size}, got {shown(indices)}.")
-        indices = numbers.astype(np.int64)
-    rows: IntArray = np.flatnonzero(indices) if indices.dtype.kind == "b" else indices
-    if rows.ndim == 0 or (rows.size and not -size <= rows.min() <= rows.max() < size):
-        raise ValueError(f"`indices` must be rows of {size}, got {shown(indices)}.")
-    return rows

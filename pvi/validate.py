@@ -3,9 +3,11 @@
 import functools
 import inspect
 import math
+import os
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -18,6 +20,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 MOST = 2**31 - 1
 """The largest number of things that are made, or done, one by one."""
 _LONGEST_SEQUENCE = 10**7
+MOST_MEMBERS = 2**28
+"""The most numbers in an array that is made here: 2 GiB."""
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 160
@@ -122,9 +126,34 @@ def at_least(name: str, value: int, minimum: int, maximum: int = MOST) -> int:
 def shape(name: str, value: Any) -> tuple[int, ...]:
     """Gives `value` as a shape: a tuple of whole numbers, not too large as a whole."""
     axes = sequence(name, value, lambda name, axis: at_least(name, axis, 0))
-    if math.prod(axes) > MOST:
-        raise ValueError(f"`{name}` must be at most {MOST} members, got {shown(value)}.")
+    fits(name, *axes)
     return axes
+
+
+def fits(name: str, *axes: int) -> None:
+    """Refuses axes whose array would be too large to be made."""
+    if len(axes) > 32 or math.prod(axes) > MOST_MEMBERS:
+        raise ValueError(
+            f"`{name}` must give at most 32 axes and {MOST_MEMBERS} numbers, got {shown(axes)}."
+        )
+
+
+def whole_numbers(name: str, value: Any) -> IntArray:
+    """Gives `value` as an array of whole numbers, each exact as a float too."""
+    array = reals(name, value)
+    if not (np.abs(array) <= 2.0**53).all() or not (array == np.round(array)).all():
+        raise ValueError(f"`{name}` must be whole numbers, got {shown(value)}.")
+    return array.astype(np.int64)
+
+
+def row_numbers(name: str, value: Any, size: int) -> IntArray:
+    """Gives rows of so many: whole numbers in [−size, size), or one truth value for each."""
+    plain = type(value) is np.ndarray and value.dtype.kind in "iub"
+    found: npt.NDArray[Any] = value if plain else whole_numbers(name, value)
+    rows: IntArray = np.flatnonzero(found) if found.dtype.kind == "b" else found
+    if rows.ndim == 0 or (rows.size and not -size <= rows.min() <= rows.max() < size):
+        raise ValueError(f"`{name}` must be rows of {size}, got {shown(value)}.")
+    return rows
 
 
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
@@ -146,6 +175,20 @@ def instance(name: str, value: Any, kind: type[_T]) -> _T:
     if not issubclass(type(value), kind):
         raise _wrong_type(name, f"a {kind.__name__}", value)
     return cast(_T, value)
+
+
+def file_name(name: str, value: Any) -> Path:
+    """Gives a path that a file can have."""
+    if not isinstance(value, str | os.PathLike):
+        raise _wrong_type(name, "the name of a file", value)
+    try:
+        path = Path(value)
+        usable = 0 < len(os.fsencode(path)) < 4096 and "\0" not in str(path)
+    except Exception:
+        usable = False
+    if not usable:
+        raise ValueError(f"`{name}` must be the name of a file, got {shown(value)}.")
+    return path
 
 
 def mapping(name: str, value: Any) -> Mapping[str, Any]:

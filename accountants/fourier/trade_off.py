@@ -61,7 +61,7 @@ class TradeOff(NamedTuple):
 
 def checked(alphas: Sequence[float]) -> FloatArray:
     """Type I errors as an array, each in [0, 1]."""
-    return np.array([validate.closed_unit("alphas", alpha) for alpha in alphas], dtype=np.float64)
+    return np.array(validate.sequence("alphas", alphas, validate.closed_unit), dtype=np.float64)
 
 
 def trade_off_from_profile(profile: Profile, alphas: FloatArray) -> TradeOff:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from accountants import validate
 from accountants.arrays import FloatArray
 
+_MOST_NUMBERS = 10**8
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canaries:
@@ -27,7 +29,7 @@ class Canaries:
     included: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        records, coins = validate.reals("records", self.records), np.asarray(self.included)
+        records, coins = validate.reals("records", self.records), _coins(self.included)
         if records.ndim != 2 or not records.any(axis=1).all():
             raise validate.refusal("records", "rows of numbers, none of them zero", self.records)
         if coins.dtype != np.bool_ or coins.shape != records.shape[:1]:
@@ -50,6 +52,8 @@ class Canaries:
             clipped contributions, or for a descent the steps times −1.
         """
         vectors = np.atleast_2d(validate.reals("released", released))
+        if not np.isfinite(vectors).all():
+            raise validate.refusal("released", "finite", released)
         if vectors.ndim != 2 or vectors.shape[1] != self.records.shape[1]:
             raise ValueError(
                 f"`released` must be vectors of {self.records.shape[1]} numbers, "
@@ -58,6 +62,10 @@ class Canaries:
         lengths = np.linalg.norm(self.records, axis=1)
         score: FloatArray = self.records @ vectors.sum(axis=0) / lengths
         return score
+
+
+def _coins(included: Any) -> NDArray[Any]:
+    return np.asarray(validate.sequence("included", included))
 
 
 def make_canaries(
@@ -72,10 +80,10 @@ def make_canaries(
     >>> np.allclose(canaries.records @ canaries.records.T, 4.0 * np.eye(3))
     True
     """
-    count, dimension = validate.count("count", count), validate.count("dimension", dimension)
+    count = validate.count("count", count, maximum=_MOST_NUMBERS)
+    dimension = validate.count("dimension", dimension, maximum=_MOST_NUMBERS // count)
     norm = validate.positive("norm", norm)
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"`rng` must be a numpy Generator, got {rng!r}.")
+    validate.generator("rng", rng)
     blocks = []
     for start in range(0, count, dimension):
         size = min(dimension, count - start)

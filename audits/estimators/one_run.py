@@ -84,8 +84,7 @@ def _guess(ordered: NDArray[np.bool_], made: int) -> Guesses:
 
 def _order(values: FloatArray, rng: np.random.Generator) -> NDArray[np.intp]:
     """Ascending, equal values in random order."""
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"`rng` must be a numpy Generator, got {rng!r}.")
+    validate.generator("rng", rng)
     shuffled = rng.permutation(values.size)
     order: NDArray[np.intp] = shuffled[np.argsort(values[shuffled], kind="stable")]
     return order
@@ -304,6 +303,8 @@ def canaries_needed(
     >>> canaries_needed(PointClaim(1.0), accuracy=0.9)
     40
     """
+    if not isinstance(claim, Claim):
+        raise TypeError(f"`claim` must be a Claim, got {validate.shown(claim)}.")
     if not 0.5 < validate.real("accuracy", accuracy) <= 1.0:
         raise ValueError(f"`accuracy` must be in (1/2, 1], got {accuracy!r}.")
     if not 0.0 < validate.real("guessed", guessed) <= 1.0:

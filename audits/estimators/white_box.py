@@ -102,8 +102,8 @@ def audit_noise(
 
 def _log_wealth(draws: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The mixture's log wealth after each draw, and the components' logs at the end."""
-    squares = np.where(np.isfinite(draws), draws, np.inf)[:, None] ** 2
     with np.errstate(invalid="ignore", over="ignore"):
+        squares = np.where(np.isfinite(draws), draws, np.inf)[:, None] ** 2
         steps = -np.log(_RATIOS) - 0.5 * squares * (_RATIOS**-2.0 - 1.0)
     paths = logs + np.cumsum(np.maximum(steps, -1e300), axis=0)
     return np.asarray(special.logsumexp(paths, axis=1)), paths[-1]

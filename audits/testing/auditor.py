@@ -95,6 +95,8 @@ def audit(
     """
     confidence = validate.open_unit("confidence", confidence)
     max_samples = validate.count("max_samples", max_samples, maximum=MOST_SAMPLES)
+    if not (isinstance(seconds, float) and seconds == math.inf):
+        seconds = validate.non_negative("seconds", seconds)
     check_options(executor, statistic, progress)
     neighbours, claim = Pair.of(pair), Claim.of(claim)
     if delta is None:

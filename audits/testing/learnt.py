@@ -31,7 +31,10 @@ class LinearScore:
 
     def __post_init__(self) -> None:
         for name in ("centre", "scale", "weights"):
-            object.__setattr__(self, name, validate.reals(name, getattr(self, name)))
+            numbers = validate.reals(name, getattr(self, name))
+            if not np.isfinite(numbers).all():
+                raise validate.refusal(name, "finite", getattr(self, name))
+            object.__setattr__(self, name, numbers)
 
     @classmethod
     def learn(cls, first: Any, second: Any) -> Self:

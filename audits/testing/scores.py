@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from accountants import validate
 from accountants.arrays import FloatArray
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -28,7 +29,13 @@ def as_scores(values: object) -> FloatArray:
     >>> as_scores([np.nan, np.inf, 0.0, -0.0]).argsort().tolist()
     [3, 2, 1, 0]
     """
-    scores = as_floats(np.asarray(values)).ravel()
+    try:
+        scores = as_floats(np.asarray(values)).ravel()
+    except TypeError:
+        raise
+    except Exception:
+        allowed = "numbers, in an array or nested lists of one shape"
+        raise validate.refusal("scores", allowed, values) from None
     if not (np.abs(scores) < _LARGEST_FINITE).all():
         finite = np.clip(scores, -_LARGEST_FINITE, _LARGEST_FINITE)
         scores = np.where(np.isinf(scores), np.copysign(LARGEST, scores), finite)

@@ -389,6 +389,7 @@ def permissions(chance: random.Random) -> Iterator[Case]:
         "epsilon --noise-multiplier 1 --delta 1e-5 --plot /proc/x.png",
         "epsilon --noise-multiplier 1 --delta 1e-5 --plot /etc/x.png",
         "epsilon --noise-multiplier 1 --delta 1e-5 --plot /new/folder/x.png",
+        "epsilon --noise-multiplier 1 --delta 1e-5 --plot e.toml/x.png",
         "audit my.py:flawed --mu 1 --plot /x.svg",
         "report --output /x.html",
         "report --output /proc/x.html",
@@ -400,6 +401,7 @@ def permissions(chance: random.Random) -> Iterator[Case]:
         "plan /etc/shadow",
         "plan /proc/1/mem",
         "run e.toml --data /proc/1/root/x.csv",
+        "run e.toml --data e.toml/x.csv",
         "audit /proc/1/root/x.py:f --mu 1",
     ):
         arguments = tuple(words.split())

@@ -58,7 +58,7 @@ def clip_rows(rows: FloatArray, clip_norm: float | FloatArray) -> Clipped:
            [0. , 0. ]])
     """
     rows = check_rows(rows)
-    if isinstance(clip_norm, bool):
+    if isinstance(clip_norm, bool | np.bool_):
         raise TypeError(f"`clip_norm` must be a number, got {clip_norm}.")
     limit = validate.reals("clip_norm", clip_norm) * _INSIDE
     if not ((limit >= 0.9 * _SMALLEST) & (limit <= _LARGEST)).all():

@@ -24,6 +24,7 @@ import math
 import secrets
 from collections.abc import Callable
 from fractions import Fraction
+from numbers import Integral, Rational
 from typing import TypeAlias
 
 import numpy as np
@@ -82,9 +83,9 @@ def sample_discrete_gaussian(
       variance: σ² > 0 as an exact rational.
       randbelow: Uniform integers; the operating system's entropy if not given.
     """
-    if isinstance(variance, float) or not variance > 0:
-        raise ValueError(f"`variance` must be a positive Fraction or int, got {variance!r}.")
-    a, b = Fraction(variance).as_integer_ratio()
+    a, b = _ratio(variance)
+    if validate.function("randbelow", randbelow) is not secrets.randbelow:
+        randbelow = _checked(randbelow)
     scale = math.isqrt(a // b) + 1
     while True:
         proposal = sample_discrete_laplace(scale, randbelow)
@@ -92,6 +93,27 @@ def sample_discrete_gaussian(
         excess = abs(proposal) * b * scale - a
         if bernoulli_exp(excess * excess, 2 * a * b * scale * scale, randbelow):
             return proposal
+
+
+def _ratio(variance: Fraction | int) -> tuple[int, int]:
+    if isinstance(variance, bool) or not isinstance(variance, Rational) or not variance > 0:
+        raise validate.refusal("variance", "a positive Fraction or int", variance)
+    return int(variance.numerator), int(variance.denominator)
+
+
+def _checked(randbelow: RandBelow) -> RandBelow:
+    """A stranger's uniform integers: the loops end only if these are what they should be."""
+
+    def draw(below: int) -> int:
+        drawn = randbelow(below)
+        if not isinstance(drawn, Integral) or not 0 <= drawn < below:
+            raise ValueError(
+                f"`randbelow` must give whole numbers in [0, {validate.shown(below)}), got "
+                f"{validate.shown(drawn)}."
+            )
+        return drawn
+
+    return draw
 
 
 def total_variation(std_in_steps: float, draws: int) -> float:

@@ -14,6 +14,9 @@ from accountants import validate
 from accountants.arrays import FloatArray
 from mechanisms.primitives.discrete_gaussian import sample_array
 
+# Below, a grid's steps are no normal floats.
+_SMALLEST_EXPONENT = -1000
+
 
 class NoiseSource(Protocol):
     """Adds Gaussian noise to sums of bounded contributions."""
@@ -41,7 +44,24 @@ class NoiseSource(Protocol):
 
 
 def _sum(rows: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("...ij->...j", rows))
+    return np.asarray(np.einsum("...ij->...j", _checked_rows(rows)))
+
+
+def _checked_rows(rows: FloatArray) -> FloatArray:
+    array = validate.reals("rows", rows)
+    if array.ndim < 2:
+        raise ValueError(f"`rows` must have the shape (..., n, p), got {array.shape}.")
+    return array
+
+
+def _checked_std(std: float | FloatArray) -> float | FloatArray:
+    """One number, or finite ones for the leading axes, none negative."""
+    if not isinstance(std, np.ndarray):
+        return validate.non_negative("std", std)
+    array = validate.reals("std", std)
+    if not ((array >= 0.0) & (array < np.inf)).all():
+        raise validate.refusal("std", "finite and non-negative", std)
+    return array
 
 
 class SimulationNoiseWarning(UserWarning):
@@ -98,15 +118,16 @@ class SimulationNoise:
 
     def grid(self, std: float) -> float | None:
         """None: accounted for as the real line."""
+        validate.non_negative("std", std)
         return None
 
     def noisy_sum(
         self, rows: FloatArray, std: float | FloatArray, rng: np.random.Generator
     ) -> FloatArray:
         """The sum plus normals of the generator."""
-        total = _sum(rows)
-        noise = rng.standard_normal(total.shape)
-        noise *= np.asarray(std)[..., None] if np.ndim(std) else std
+        total, std = _sum(rows), _checked_std(std)
+        noise = validate.generator("rng", rng).standard_normal(total.shape)
+        noise *= std[..., None] if isinstance(std, np.ndarray) else std
         noise += total
         return noise
 
@@ -122,12 +143,15 @@ class NoNoise:
 
     def grid(self, std: float) -> float | None:
         """None."""
+        validate.non_negative("std", std)
         return None
 
     def noisy_sum(
         self, rows: FloatArray, std: float | FloatArray, rng: np.random.Generator
     ) -> FloatArray:
         """The sum."""
+        _checked_std(std)
+        validate.generator("rng", rng)
         return _sum(rows)
 
 
@@ -160,17 +184,28 @@ class ReleaseNoise:
 
     def grid(self, std: float) -> float:
         """The spacing, a power of two."""
-        return 2.0 ** (math.frexp(validate.positive("std", std))[1] - 1 - self.bits)
+        exponent = math.frexp(validate.positive("std", std))[1] - 1 - self.bits
+        if exponent < _SMALLEST_EXPONENT:
+            raise validate.refusal("std", f"at least 2**{_SMALLEST_EXPONENT + self.bits}", std)
+        return 2.0**exponent
 
     def noisy_sum(
         self, rows: FloatArray, std: float | FloatArray, rng: np.random.Generator
     ) -> FloatArray:
         """The sum of the truncated rows plus discrete Gaussians on the grid."""
-        if np.ndim(std):
+        if isinstance(std, np.ndarray):
             raise ValueError("`std` must be one number for a real release, got an array.")
-        deviation = float(std)
+        deviation = validate.positive("std", std)
         spacing = self.grid(deviation)
-        steps = np.trunc(rows / spacing).astype(np.int64).sum(axis=-2)
+        with np.errstate(over="ignore"):
+            scaled = np.trunc(_checked_rows(rows) / spacing)
+        # A cast beyond 64 bits is no overflow that wraps round: it would not be post-processing.
+        if not (np.abs(scaled) < 2.0**62).all():
+            raise ValueError(
+                f"`rows` must be below 2**62 steps of the grid ({2.0**62 * spacing:g}), got "
+                f"{validate.shown(rows)}."
+            )
+        steps = scaled.astype(np.int64).sum(axis=-2)
         variance = (Fraction(deviation) / Fraction(spacing)) ** 2
         noise = sample_array(variance, steps.shape).astype(np.int64)
         return np.asarray((steps + noise).astype(np.float64) * spacing)

@@ -19,6 +19,7 @@ from pvi.validate import (
     function,
     generator,
     having,
+    instance,
     read_only,
     real,
     sequence,
@@ -139,7 +140,7 @@ class FederatedAveraging:
 
     def unpack(self, packed: Packed) -> Apply:
         """Checks a saved state and gives what puts it in place; for `pvi.restore`."""
-        facts, arrays = packed.facts, dict(packed.arrays)
+        facts, arrays = instance("packed", packed, Packed).facts, dict(packed.arrays)
         rounds = at_least("round", facts["round"], 0)
         rng_state = checked_state(facts["rng"], self._rng)
         weights = read_only(finite_array("weights", arrays.pop("weights")))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pvi import files
 from pvi.data.errors import HashMismatchError
+from pvi.validate import file_name, instance, mapping
 
 CACHE_VARIABLE = "DP_ASSAY_CACHE"
 """Environment variable that names another cache directory."""
@@ -29,7 +30,9 @@ def cache_directory(
       'here'
     """
     if override is not None:
-        return Path(override).expanduser()
+        return file_name("override", override).expanduser()
+    instance("platform", platform, str)
+    mapping("environment", environment)
     if named := environment.get(CACHE_VARIABLE):
         return Path(named).expanduser()
     if platform == "win32":

@@ -13,9 +13,12 @@ from scipy import optimize
 from scipy.special import expit
 
 from pvi.data.dataset import Dataset
+from pvi.validate import at_least, finite_array, fits, generator, positive, real, shown
 
 _CORRELATION = 0.3
 """Of any two features within a client: one common factor."""
+_LARGEST = 1e6
+"""Of a parameter; far beyond, squares and exponentials leave the range of floats."""
 
 
 def credit_data(
@@ -58,16 +61,18 @@ def credit_data(
       >>> len(parts[0]) > 20 * len(parts[-1])
       True
     """
-    low, high = default_rates
-    if not 0.0 < low <= high < 1.0:
+    found = finite_array("default_rates", default_rates)
+    if found.shape != (2,) or not 0.0 < found[0] <= found[1] < 1.0:
         raise ValueError(
-            f"`default_rates` must be two increasing numbers in (0, 1), got {default_rates!r}."
+            f"`default_rates` must be two increasing numbers in (0, 1), got {shown(default_rates)}."
         )
-    for name, value in (("size_ratio", size_ratio), ("signal", signal)):
-        if not 0.0 < value < math.inf:
-            raise ValueError(f"`{name}` must be a positive number, got {value!r}.")
+    low, high = found.tolist()
+    signal = positive("signal", signal, upper=_LARGEST)
+    shift = real("shift", shift, lower=-_LARGEST, upper=_LARGEST)
+    disagreement = real("disagreement", disagreement, lower=-_LARGEST, upper=_LARGEST)
     sizes = client_sizes(records, clients, size_ratio)
-    rates = rng.permutation(np.geomspace(low, high, clients))
+    fits("features", records, at_least("features", features, 1))
+    rates = generator(rng).permutation(np.geomspace(low, high, clients))
     common = _direction(features, rng)
     parts = []
     for size, rate in zip(sizes, rates.tolist(), strict=True):
@@ -86,10 +91,8 @@ def client_sizes(records: int, clients: int, size_ratio: float) -> tuple[int, ..
     >>> client_sizes(100, 3, 4.0)
     (57, 29, 14)
     """
-    if clients < 1 or records < clients:
-        raise ValueError(
-            f"`records` must be at least `clients`, at least 1, got {records!r} and {clients!r}."
-        )
+    at_least("records", records, at_least("clients", clients, 1))
+    positive("size_ratio", size_ratio, upper=_LARGEST)
     shares = np.geomspace(size_ratio, 1.0, clients)
     edges = np.rint(np.cumsum(shares) / shares.sum() * records).astype(int)
     sizes = np.diff(edges, prepend=0)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pvi.validate import reals, row_numbers, sequence
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dataset:
@@ -21,19 +23,23 @@ class Dataset:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "features", reals("features", self.features))
+        if not isinstance(self.labels, np.ndarray) or self.labels.dtype.kind not in "biuf":
+            object.__setattr__(self, "labels", reals("labels", self.labels))
+        sequence("names", self.names, str)
         if self.features.ndim < 2:
             raise ValueError(
-                f"features has shape {self.features.shape}, must have shape (..., n, d)"
+                f"`features` must have the shape (..., n, d), got {self.features.shape}."
             )
         if self.labels.shape != self.features.shape[:-1]:
             raise ValueError(
-                f"labels has shape {self.labels.shape}, must be {self.features.shape[:-1]}, "
-                "one label for each row of features"
+                f"`labels` must have the shape {self.features.shape[:-1]}, one for each row of "
+                f"`features`, got {self.labels.shape}."
             )
         if self.names and len(self.names) != self.features.shape[-1]:
             raise ValueError(
-                f"names holds {len(self.names)} names, must be {self.features.shape[-1]}, "
-                "one for each column of features, or empty"
+                f"`names` must hold {self.features.shape[-1]}, one for each column of `features`, "
+                f"or none, got {len(self.names)}."
             )
 
     def __len__(self) -> int:
@@ -48,7 +54,7 @@ class Dataset:
           >>> data.take([2, 0]).labels.tolist()
           [1, 0]
         """
-        index = np.asarray(rows, dtype=np.intp)
+        index = row_numbers("rows", rows, len(self))
         return Dataset(
             features=np.take(self.features, index, axis=-2),
             labels=np.take(self.labels, index, axis=-1),

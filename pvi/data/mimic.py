@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from pvi.data.dataset import Dataset
 from pvi.data.errors import DataError
 from pvi.data.text import finite_number, rows_of
+from pvi.validate import finite_array, reals
 
 CHANNELS = (
     "Capillary refill rate",
@@ -204,12 +205,11 @@ def fill_missing(features: ArrayLike, fill: ArrayLike) -> NDArray[np.float64]:
       >>> fill_missing([[1.0, np.nan]], 0.0).tolist()
       [[1.0, 0.0]]
     """
-    table = np.asarray(features, dtype=np.float64)
-    values = np.asarray(fill, dtype=np.float64)
-    if not np.all(np.isfinite(values)):
-        raise ValueError("fill holds NaN or infinite values, must be finite in every column")
+    table, values = reals("features", features), finite_array("fill", fill)
     if values.ndim and values.shape != table.shape[-1:]:
-        raise ValueError(f"fill has shape {values.shape}, must be () or {table.shape[-1:]}")
+        raise ValueError(
+            f"`fill` must have the shape () or {table.shape[-1:]}, got {values.shape}."
+        )
     return np.where(np.isnan(table), values, table)
 
 

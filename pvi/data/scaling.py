@@ -27,6 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pvi.validate import finite_array, flag, reals
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scaler:
@@ -48,24 +50,30 @@ class Scaler:
     data_dependent: bool
 
     def __post_init__(self) -> None:
+        for name, check in (
+            ("shift", finite_array),
+            ("scale", finite_array),
+            ("lower", reals),
+            ("upper", reals),
+        ):
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+        flag("data_dependent", self.data_dependent)
         shapes = {a.shape for a in (self.shift, self.scale, self.lower, self.upper)}
         if len(shapes) != 1 or self.shift.ndim != 1:
             raise ValueError(
-                f"shift, scale, lower and upper have shapes {shapes}, must be one (d,)"
+                f"`shift`, `scale`, `lower` and `upper` must have one shape (d,), got {shapes}."
             )
-        if not (np.all(np.isfinite(self.shift)) and np.all(np.isfinite(self.scale))):
-            raise ValueError("shift and scale must be finite")
         if not np.all(self.scale > 0):
-            raise ValueError(f"scale is {self.scale}, must be positive in every column")
+            raise ValueError(f"`scale` must be positive in every column, got {self.scale.min()}.")
         if not np.all(self.lower < self.upper):
-            raise ValueError("lower must be below upper in every column")
+            raise ValueError("`lower` must be below `upper` in every column, got others.")
 
     def __call__(self, features: ArrayLike) -> NDArray[np.float64]:
-        """Scales features of shape (..., d)."""
-        values = np.asarray(features, dtype=np.float64)
+        """Scales features of shape (..., d); NaN, a value that is missing, stays NaN."""
+        values = reals("features", features)
         if values.ndim == 0 or values.shape[-1] != self.shift.shape[0]:
             raise ValueError(
-                f"features has shape {values.shape}, must be (..., {self.shift.shape[0]})"
+                f"`features` must have the shape (..., {self.shift.shape[0]}), got {values.shape}."
             )
         scaled: NDArray[np.float64] = (
             np.clip(values, self.lower, self.upper) - self.shift
@@ -88,11 +96,11 @@ def fit_scaler(features: ArrayLike) -> Scaler:
       >>> scaler([[0.0, 5.0], [2.0, 5.0]]).tolist(), scaler.data_dependent
       ([[-1.0, 0.0], [1.0, 0.0]], True)
     """
-    values = np.asarray(features, dtype=np.float64)
+    values = finite_array("features", features)
     if values.ndim != 2 or values.shape[0] == 0:
-        raise ValueError(f"features has shape {values.shape}, must be (n, d) with n at least 1")
-    if not np.all(np.isfinite(values)):
-        raise ValueError("features holds NaN or infinite values, must be finite (impute first)")
+        raise ValueError(
+            f"`features` must have the shape (n, d) with n at least 1, got {values.shape}."
+        )
     constant = np.all(values == values[0], axis=0)
     deviation = np.where(constant, 1.0, values.std(axis=0))
     return Scaler(
@@ -121,11 +129,14 @@ def scaler_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Scaler:
       >>> scaler([[50.0], [250.0]]).tolist(), scaler.data_dependent
       ([[0.0], [1.0]], False)
     """
-    low, high = np.atleast_1d(np.asarray(lower, float)), np.atleast_1d(np.asarray(upper, float))
+    low = np.atleast_1d(finite_array("lower", lower))
+    high = np.atleast_1d(finite_array("upper", upper))
     if low.shape != high.shape or low.ndim != 1:
-        raise ValueError(f"lower and upper have shapes {low.shape} and {high.shape}, must be (d,)")
-    if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
-        raise ValueError(f"lower is {low} and upper is {high}, must be finite with lower < upper")
+        raise ValueError(
+            f"`lower` and `upper` must have one shape (d,), got {low.shape} and {high.shape}."
+        )
+    if not np.all(low < high):
+        raise ValueError("`lower` must be below `upper` in every column, got others.")
     return Scaler(
         shift=low / 2 + high / 2,
         scale=high / 2 - low / 2,

@@ -21,9 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pvi.validate import at_least, finite_array, generator, real, row_numbers, sequence
+
 _ROUNDING = 1e-9
 """Products that fall short of a whole number by less than this count as that number: ρ = 0.9
 is a decimal, and (1 − 0.9)·100/10 must not become 0."""
+_MOST = 10**8
+"""The most records that are divided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,6 +42,10 @@ class Split:
     clients: tuple[NDArray[np.intp], ...]
     leftover: NDArray[np.intp]
 
+    def __post_init__(self) -> None:
+        sequence("clients", self.clients, lambda name, rows: row_numbers(name, rows, _MOST))
+        row_numbers("leftover", self.leftover, _MOST)
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many records each client holds."""
@@ -45,7 +53,9 @@ class Split:
 
     def shares(self, labels: ArrayLike, label: float) -> tuple[float, ...]:
         """Which fraction of each client's records has this label; NaN for a client without any."""
-        hits = np.asarray(labels) == label
+        hits = _labels(labels) == real("label", label)
+        for rows in self.clients:
+            row_numbers("labels", rows, len(hits))
         return tuple(float(hits[rows].mean()) if len(rows) else math.nan for rows in self.clients)
 
 
@@ -90,13 +100,11 @@ def split(
       >>> parts.shares(labels, 0)[0]  # ⌊30·0.04⌋/30
       0.03333333333333333
     """
-    values = np.asarray(labels)
-    if values.ndim != 1:
-        raise ValueError(f"labels has shape {values.shape}, must be (n,)")
-    if clients < 2 or clients % 2:
-        raise ValueError(f"clients is {clients}, must be even and at least 2: half are small")
-    if not 0 <= rho <= 1:
-        raise ValueError(f"rho is {rho}, must be in [0, 1]")
+    values = _labels(labels)
+    if at_least("clients", clients, 2, _MOST) % 2:
+        raise ValueError(f"`clients` must be even, because half of them are small, got {clients}.")
+    rho, kappa = real("rho", rho, lower=0.0, upper=1.0), real("kappa", kappa)
+    generator(rng)
     major, minor = _by_class(values, majority)
     small = math.floor(len(values) * (1 - rho) / clients + _ROUNDING)
     large = math.floor(len(values) * (1 + rho) / clients + _ROUNDING)
@@ -108,8 +116,9 @@ def split(
     ):
         if wanted * half > there:
             raise ValueError(
-                f"rho is {rho} and kappa is {kappa}: {half} small clients with {wanted} records of "
-                f"the {kind} class each need {wanted * half}, there are {there}"
+                f"`rho` and `kappa` must leave enough, got {rho} and {kappa}: {half} small "
+                f"clients with {wanted} records of the {kind} class each need {wanted * half}, "
+                f"there are {there}"
             )
     major, minor = rng.permutation(major), rng.permutation(minor)
     small_rows = [
@@ -142,9 +151,8 @@ def holdout(
       >>> len(train), len(test)
       (8, 2)
     """
-    if not 0 <= train <= count:
-        raise ValueError(f"train is {train}, must be between 0 and count = {count}")
-    order = rng.permutation(count).astype(np.intp)
+    at_least("train", train, 0, at_least("count", count, 0, _MOST))
+    order = generator(rng).permutation(count).astype(np.intp)
     return order[:train], order[train:]
 
 
@@ -158,22 +166,33 @@ def balance(labels: ArrayLike, rng: np.random.Generator) -> NDArray[np.intp]:
       >>> sorted(balance([0, 0, 0, 1], np.random.default_rng(0)).tolist())[-1]
       3
     """
-    major, minor = _by_class(np.asarray(labels), None)
-    kept = rng.choice(major, size=len(minor), replace=False)
+    major, minor = _by_class(_labels(labels), None)
+    kept = generator(rng).choice(major, size=len(minor), replace=False)
     return rng.permutation(np.concatenate([kept, minor]))
 
 
+def _labels(labels: ArrayLike) -> NDArray[np.float64]:
+    values = finite_array("labels", labels)
+    if values.ndim != 1 or len(values) > _MOST:
+        raise ValueError(
+            f"`labels` must have the shape (n,), n at most {_MOST}, got {values.shape}."
+        )
+    return values
+
+
 def _by_class(
-    labels: NDArray[np.generic], majority: float | None
+    labels: NDArray[np.float64], majority: float | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The indices of the majority class and those of the other."""
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) != 2:
-        raise ValueError(f"labels holds {len(classes)} distinct values, must be exactly 2")
+        raise ValueError(f"`labels` must hold exactly 2 distinct values, got {len(classes)}.")
     if majority is None:
         majority = classes[np.argmax(counts)]
-    elif majority not in classes:
-        raise ValueError(f"majority is {majority}, must be one of the labels {classes.tolist()}")
+    elif real("majority", majority) not in classes:
+        raise ValueError(
+            f"`majority` must be one of the labels {classes.tolist()}, got {majority}."
+        )
     is_major = labels == majority
     return np.flatnonzero(is_major), np.flatnonzero(~is_major)
 
@@ -184,8 +203,8 @@ def _small_majority(major: int, minor: int, size: int, kappa: float) -> int:
     target = fraction + (1 - fraction) * kappa
     if not -_ROUNDING <= target <= 1 + _ROUNDING:  # also refuses NaN
         raise ValueError(
-            f"kappa is {kappa}, must be in [{-major / minor:.6g}, 1]: small clients would have a "
-            f"majority-class fraction of {target:.6g} where the data have {fraction:.6g}"
+            f"`kappa` must be in [{-major / minor:.6g}, 1], got {kappa}: small clients would have "
+            f"a majority-class fraction of {target:.6g} where the data have {fraction:.6g}"
         )
     return min(size, max(0, math.floor(size * target + _ROUNDING)))
 

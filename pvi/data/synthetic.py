@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from pvi.data.dataset import Dataset
+from pvi.validate import at_least, finite_array, fits, generator, real, shape
 
 
 def linear_data(
@@ -42,8 +43,7 @@ def linear_data(
       >>> data.features.shape, data.labels.shape
       ((5, 200, 2), (5, 200))
     """
-    if not (np.isfinite(noise_scale) and noise_scale >= 0):
-        raise ValueError(f"noise_scale is {noise_scale}, must be finite and at least 0")
+    noise_scale = real("noise_scale", noise_scale, lower=0.0)
     features, signal = _design(theta, size, rng, batch)
     labels = signal + noise_scale * rng.standard_normal(signal.shape)
     return Dataset(features=features, labels=labels)
@@ -75,20 +75,19 @@ def _design(
     theta: ArrayLike, size: int, rng: np.random.Generator, batch: tuple[int, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The features (*batch, n, d) and xᵀθ (*batch, n)."""
-    coefficients = np.asarray(theta, dtype=np.float64)
-    if coefficients.ndim == 0 or not np.all(np.isfinite(coefficients)):
-        raise ValueError(f"theta is {theta!r}, must be a finite array with a last axis of D+1")
-    if size < 0:
-        raise ValueError(f"size is {size}, must be at least 0")
+    generator(rng)
+    coefficients = finite_array("theta", theta, min_ndim=1)
     width = coefficients.shape[-1]
     if width == 0:
-        raise ValueError("theta has an empty last axis, must hold at least the intercept")
+        raise ValueError("`theta` must hold at least the intercept, got an empty last axis.")
+    batch = shape("batch", batch)
+    fits("size", *batch, at_least("size", size, 0), width)
     try:
         coefficients = np.broadcast_to(coefficients, (*batch, width))
     except ValueError:
         raise ValueError(
-            f"theta has shape {coefficients.shape}, must broadcast to (*batch, D+1) = "
-            f"{(*batch, width)}"
+            f"`theta` must broadcast to (*batch, D+1) = {(*batch, width)}, got "
+            f"{coefficients.shape}."
         ) from None
     features = np.empty((*batch, size, width))
     features[..., 0] = 1.0

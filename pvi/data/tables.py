@@ -13,7 +13,7 @@ from pvi.data.archives import read_members
 from pvi.data.errors import DataError
 from pvi.data.text import finite_number, rows_of
 from pvi.shard import Shard
-from pvi.validate import FloatArray, at_least, finite_array
+from pvi.validate import FloatArray, at_least, file_name, finite_array, instance, shown
 
 MOST_BYTES = 2**30
 """The most bytes that an array of an NPZ file may have once it is unpacked."""
@@ -46,15 +46,17 @@ def read_shards(
       OSError: The file cannot be read.
     """
     at_least("clients", clients, 1)
+    instance("target", target, str)
+    instance("client", client, str)
     if len({target, client, "inputs"}) != 3:
         raise ValueError(
-            f"`target` and `client` must be two names other than 'inputs', got {target!r} and "
-            f"{client!r}."
+            f"`target` and `client` must be two names other than 'inputs', got {shown(target)} and "
+            f"{shown(client)}."
         )
-    file = Path(path)
+    file = file_name("path", path)
     readers = {".csv": _read_csv, ".npz": _read_npz}
     if file.suffix not in readers:
-        raise ValueError(f"`path` must end in .csv or .npz, got {file.name!r}.")
+        raise ValueError(f"`path` must end in .csv or .npz, got {shown(file.name)}.")
     inputs, targets, owners = readers[file.suffix](file, target, client)
     if not inputs.size:
         raise DataError(
@@ -93,7 +95,7 @@ def _read_csv(file: Path, target: str, client: str) -> _Table:
     rows = rows_of(file)
     _, header = next(rows, (0, None))
     if header is None or target not in header:
-        raise DataError(f"`{target}` must be a column of {file.name}, got {header}.")
+        raise DataError(f"`{target[:100]}` must be a column of {file.name}, got {shown(header)}.")
     if len(set(header)) != len(header):
         raise DataError(f"the columns of {file.name} must have different names, got {header}.")
     columns = [name for name in header if name not in (target, client)]

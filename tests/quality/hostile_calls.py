@@ -29,81 +29,21 @@ PACKAGES = ("accountants", "audits", "mechanisms", "pvi")
 NAN_IS_MEANT = (
     "audits.candidate_pairs",
     "audits.Coordinate",
+    "audits.Domain(special_values",
+    "audits.QuadraticScore(atoms",  # common values of outputs
     "audits.Summary",
     "audits.LikelihoodRatio",
     "audits.LinearScore",
     "audits.Pair",
     "audits.repeat",
     "pvi.data.fill_missing",
+    "pvi.data.Scaler.__call__",  # what is missing is filled in afterwards
     "pvi.SGD.step",  # what diverges is refused where it becomes a posterior
     "pvi.Adagrad.step",
     "pvi.Adam.step",
 )
-# Subjects whose files have still to learn it; the list is to become empty.
-OPEN = (
-    "accountants.gaussian.log_delta_error",
-    "audits.Canaries",
-    "audits.Domain(",
-    "audits.Evidence(log_e_value",
-    "audits.audit(seconds",
-    "audits.audit_noise",
-    "audits.estimators.one_run.guess",
-    "audits.make_canaries",
-    "audits.one_run_audit",
-    "mechanisms.Charge",
-    "mechanisms.clip_rows(clip_norm",
-    "audits.canaries_needed",
-    "audits.QuadraticScore",
-    "accountants.Bounds",
-    "accountants.FourierAccountant.trade_off",
-    "accountants.MomentsAccountant",
-    "accountants.RenyiFilter",
-    "accountants.calibrate_",
-    "accountants.crosscheck",
-    "accountants.delta_bounds",
-    "accountants.epsilon_",
-    "accountants.trade_off",
-    "mechanisms.AveragingRun",
-    "mechanisms.Budget",
-    "mechanisms.CentralNoise.",
-    "mechanisms.Contribution",
-    "mechanisms.DPOptimisation.build",
-    "mechanisms.Experiment.build",
-    "mechanisms.Experiment.run",
-    "mechanisms.FedAvgPerturbation",
-    "mechanisms.LocalAveraging.",
-    "mechanisms.NoNoise",
-    "mechanisms.NoiseSplitting.",
-    "mechanisms.ParameterPerturbation.",
-    "mechanisms.PrivateRun",
-    "mechanisms.Release",
-    "mechanisms.ServerNoise",
-    "mechanisms.SimulationNoise",
-    "mechanisms.VirtualClients.",
-    "mechanisms.delta_slack",
-    "mechanisms.sample_discrete_gaussian",
-    "mechanisms.total_variation",
-    "pvi.Acknowledgement",
-    "pvi.Client",
-    "pvi.FederatedAveraging.unpack",
-    "pvi.Federation",
-    "pvi.History",
-    "pvi.MeanFieldGaussian",
-    "pvi.Packed",
-    "pvi.Progress",
-    "pvi.Report",
-    "pvi.RoundEvent",
-    "pvi.Server",
-    "pvi.Snapshot",
-    "pvi.Update",
-    "pvi.Withdrawal",
-    "pvi.data.",
-    "pvi.reset_factors",
-    "pvi.restore",
-    "pvi.save",
-)
-# A hunt takes its half minute; an error of the caller's own data or mechanism is handed on.
-MEANT = ("audits.assert_private(pair=", "audits.audit(pair=", "audits.estimate_epsilon(pair=")
+# Without a pair one is hunted for, which takes its half minute by design.
+LEFT_OUT = ("audits.assert_private(pair=None",)
 READERS = (
     "accountants.Certificate.from_json",
     "accountants.event_from_json",
@@ -150,7 +90,7 @@ def single_cases(known: Mapping[str, Subject]) -> list[Case]:
             if maker is not None and _is_number(maker()):
                 labels.append(AS_NUMPY)
             found += [Case(name, ((parameter, label),)) for label in labels]
-    return found
+    return [case for case in found if not str(case).startswith(LEFT_OUT)]
 
 
 def pair_cases(known: Mapping[str, Subject], count: int, seed: int) -> list[Case]:
@@ -343,7 +283,7 @@ def _judge_result(case: Case, subject: Subject, result: Any) -> Outcome:
             and _is_number(maker())
         ):
             return Outcome("not a number", f"{label} accepted")
-    if not case.subject.startswith(NAN_IS_MEANT) and _has_nan(result, 5):
+    if not str(case).startswith(NAN_IS_MEANT) and _has_nan(result, 5):
         return Outcome("nan", repr(result)[:200])
     return Outcome("accepted")
 

@@ -81,6 +81,7 @@ RESULTS = {
     "pvi.Batch",
     "pvi.Draw",
     "pvi.LocalResult",
+    "pvi.Packed",
     "pvi.Wish",
 }
 

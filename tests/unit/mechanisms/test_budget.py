@@ -206,7 +206,7 @@ def test_other_files_are_refused(text):
         ({"target_epsilon": 0.0}, "`target_epsilon` must be positive"),
         ({"delta": 1.0}, r"`delta` must be in \(0, 1\)"),
         ({"limits": {0: (-1.0, 0.1)}}, "`limits` must be positive"),
-        ({"limits": {-1: (1.0, 0.1)}}, "`client` must be at least 0"),
+        ({"limits": {-1: (1.0, 0.1)}}, "`limits` must be at least 0, got -1"),
     ],
 )
 def test_impossible_budgets_are_refused(arguments, complaint):

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import fcntl
 import json
 import os
 import pickle
@@ -15,7 +16,7 @@ import pytest
 import state_tools
 from state_tools import EVENT, STEPS, TERMS, affordable
 
-from mechanisms import Budget, BudgetExceededError, BudgetFileError, Charge
+from mechanisms import Budget, BudgetExceededError, BudgetFileError, Charge, durable
 
 HARNESS = state_tools.__file__
 
@@ -169,6 +170,9 @@ def test_another_budget_in_its_place_is_refused(tmp_path):
     path.unlink()
     with pytest.raises(BudgetFileError, match="is gone"):
         budget.spend(0, EVENT)
+    with pytest.raises(BudgetFileError, match="its lock has seen booking 1"):
+        Budget(target_epsilon=50.0, delta=1e-5, path=path)
+    (tmp_path / "budget.json.lock").unlink()
     other = Budget(target_epsilon=50.0, delta=1e-5, path=path)
     with pytest.raises(BudgetFileError, match="another file"):
         budget.spend(0, EVENT)
@@ -181,6 +185,22 @@ def test_a_lock_that_cannot_be_read_is_no_mark(tmp_path):
     for content in (b"", b"\x00" * 200, b"one two three", b"abc \xb2"):
         (tmp_path / "budget.json.lock").write_bytes(content)
         Budget.load(path)
+
+
+def test_whoever_waited_at_a_deleted_lock_takes_its_successor(tmp_path, monkeypatch):
+    """Else it would be inside together with those who come later."""
+    path, lock = tmp_path / "budget.json", tmp_path / "budget.json.lock"
+    locking, deleted = fcntl.flock, []
+
+    def late(handle, operation):
+        locking(handle, operation)
+        if not deleted:
+            deleted.append(lock.unlink())
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with durable.exclusive(path) as mark:
+        assert deleted
+        assert os.path.samestat(lock.stat(), os.fstat(mark.handle))
 
 
 # ------------------------------------------------------------------------- copies, groups, files

@@ -206,3 +206,23 @@ def test_silence_is_not_private():
     mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=1.0, noise=NoNoise())
     bounds = epsilon_bounds(mechanism.plan(Layout(clients=2), rounds=1), Scope(), 1e-5)
     assert bounds == (math.inf, math.inf)
+
+
+@pytest.mark.parametrize("row", [1e30, -1e30, math.inf, math.nan])
+def test_rows_beyond_64_bits_of_the_grid_are_refused(row):
+    """Their cast would not wrap round as a sum's overflow does: no post-processing."""
+    rows = np.array([[row], [0.5]])
+    with pytest.raises(ValueError, match="`rows` must be below"):
+        ReleaseNoise().noisy_sum(rows, 1.0, np.random.default_rng(0))
+
+
+def test_a_grid_finer_than_floats_is_refused():
+    with pytest.raises(ValueError, match="`std` must be at least"):
+        ReleaseNoise().grid(1e-300)
+
+
+@pytest.mark.parametrize("wrong", [lambda below: below, lambda below: -1, lambda below: math.nan])
+def test_numbers_that_are_not_below_are_refused(wrong):
+    """Otherwise the exact samplers never end."""
+    with pytest.raises(ValueError, match="`randbelow` must give"):
+        sample_discrete_gaussian(Fraction(7, 3), wrong)

@@ -13,7 +13,9 @@ from mechanism_tools import gaussian_epsilon
 
 import pvi
 from mechanisms import (
+    AllRecords,
     Budget,
+    BudgetFileError,
     DPOptimisation,
     ParameterPerturbation,
     ReleaseNoise,
@@ -161,7 +163,7 @@ def test_a_sampling_scheme_of_ones_own_cannot_be_saved(tmp_path):
     run.run(1)
 
     @dataclasses.dataclass(frozen=True)
-    class Own:
+    class Own(AllRecords):
         pass
 
     source = dataclasses.replace(run.transcript[0].source, clips="record", summed=False)
@@ -285,6 +287,24 @@ def test_an_older_budget_is_refused(tmp_path):
     start(RELEASING, budget=Budget.load(path)).run(2)  # now it looks as new as it was
     with pytest.raises(CheckpointError, match="an older one, or another"):
         start(RELEASING, budget=Budget.load(path)).restore(tmp_path / "run")
+
+
+def test_a_budget_that_refuses_late_leaves_the_run_as_it_was(tmp_path, monkeypatch):
+    """Somebody spends from it between the checks and the end of `restore`."""
+    run = start(budget=Budget(target_epsilon=5.0, delta=1e-5))
+    run.run(2)
+    run.save(tmp_path / "run")
+    resumed = start(budget=Budget(target_epsilon=5.0, delta=1e-5))
+
+    def refuse(*_):
+        raise BudgetFileError("used")
+
+    monkeypatch.setattr(Budget, "adopt", refuse)
+    with pytest.raises(BudgetFileError, match="used"):
+        resumed.restore(tmp_path / "run")
+    assert resumed.transcript == ()
+    assert resumed.federation.server.round == 0
+    assert np.array_equal(resumed.posterior.vector, PRIOR.vector)
 
 
 def test_an_exhausted_budget_is_said():

@@ -355,3 +355,11 @@ def test_averaged_weights_cannot_be_overwritten():
     training.run(1)
     with pytest.raises(ValueError, match="read-only"):
         training.weights[:] = 0.0
+
+
+def test_what_only_its_owner_may_read_stays_so(tmp_path):
+    """A checkpoint is as private as the data, and it is replaced at each save."""
+    pvi.save(tmp_path / "run", build())
+    (tmp_path / "run").chmod(0o600)
+    pvi.save(tmp_path / "run", build())
+    assert (tmp_path / "run").stat().st_mode & 0o777 == 0o600

@@ -215,8 +215,8 @@ def test_measurements_of_any_size_have_finite_features():
 def test_shapes_and_fill_values_are_checked():
     with pytest.raises(ValueError, match="must be \\(T,\\) and"):
         stay_features([0.0], np.zeros((1, 3)))
-    with pytest.raises(ValueError, match="fill holds NaN"):
+    with pytest.raises(ValueError, match="`fill` must be finite, got nan"):
         fill_missing([[1.0]], [np.nan])
-    with pytest.raises(ValueError, match=r"fill has shape \(2,\), must be \(\) or \(1,\)"):
+    with pytest.raises(ValueError, match=r"`fill` must have the shape \(\) or \(1,\), got \(2,\)"):
         fill_missing([[1.0]], [1.0, 2.0])
     assert fill_missing([[np.nan, 1.0]], [5.0, 6.0]).tolist() == [[5.0, 1.0]]

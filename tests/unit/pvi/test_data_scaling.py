@@ -47,17 +47,20 @@ def test_a_constant_column_is_centred_exactly():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fit_scaler([1.0, 2.0]), r"features has shape \(2,\), must be \(n, d\)"),
+        (lambda: fit_scaler([1.0, 2.0]), r"`features` must have the shape \(n, d\).*got \(2,\)"),
         (lambda: fit_scaler(np.empty((0, 2))), "n at least 1"),
-        (lambda: fit_scaler([[np.nan]]), "NaN or infinite"),
-        (lambda: scaler_from_bounds([0], [0]), "must be finite with lower < upper"),
-        (lambda: scaler_from_bounds([0], [np.inf]), "must be finite"),
-        (lambda: scaler_from_bounds([0, 1], [2]), r"shapes \(2,\) and \(1,\)"),
-        (lambda: scaler_from_bounds([0], [1])([[1, 2]]), r"must be \(..., 1\)"),
+        (lambda: fit_scaler([[np.nan]]), "`features` must be finite, got nan"),
+        (lambda: scaler_from_bounds([0], [0]), "`lower` must be below `upper`"),
+        (lambda: scaler_from_bounds([0], [np.inf]), "`upper` must be finite"),
+        (lambda: scaler_from_bounds([0, 1], [2]), r"got \(2,\) and \(1,\)"),
+        (
+            lambda: scaler_from_bounds([0], [1])([[1, 2]]),
+            r"must have the shape \(..., 1\)",
+        ),
         (lambda: _scaler(scale=[0.0]), "must be positive in every column"),
-        (lambda: _scaler(shift=[np.nan]), "must be finite"),
-        (lambda: _scaler(lower=[2.0]), "lower must be below upper"),
-        (lambda: _scaler(scale=[1.0, 2.0]), "must be one"),
+        (lambda: _scaler(shift=[np.nan]), "`shift` must be finite"),
+        (lambda: _scaler(lower=[2.0]), "`lower` must be below `upper`"),
+        (lambda: _scaler(scale=[1.0, 2.0]), "must have one shape"),
     ],
 )
 def test_refusals(call, message):
@@ -73,11 +76,14 @@ def _scaler(**changes):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"features": np.zeros(3), "labels": np.zeros(3)}, "features has shape"),
-        ({"features": np.zeros((3, 2)), "labels": np.zeros(2)}, r"labels has shape \(2,\)"),
+        ({"features": np.zeros(3), "labels": np.zeros(3)}, "`features` must have the shape"),
+        (
+            {"features": np.zeros((3, 2)), "labels": np.zeros(2)},
+            r"`labels` must .*got \(2,\)",
+        ),
         (
             {"features": np.zeros((3, 2)), "labels": np.zeros(3), "names": ("one",)},
-            "names holds 1 names, must be 2",
+            "`names` must hold 2.*got 1",
         ),
     ],
 )

@@ -56,23 +56,23 @@ def test_balanced_table_4_training_size():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"clients": 5}, "clients is 5, must be even"),
-        ({"clients": 0}, "clients is 0, must be even and at least 2"),
-        ({"rho": -0.1}, r"rho is -0.1, must be in \[0, 1\]"),
-        ({"rho": 1.1}, r"rho is 1.1, must be in \[0, 1\]"),
-        ({"rho": float("nan")}, "rho is nan"),
-        ({"kappa": 1.01}, r"kappa is 1.01, must be in \[-3, 1\].*fraction of 1.0025"),
-        ({"kappa": -3.1}, r"kappa is -3.1, must be in \[-3, 1\]"),
-        ({"kappa": float("nan")}, "kappa is nan"),
-        ({"kappa": 5}, "kappa is 5, must be in"),
+        ({"clients": 5}, "`clients` must be even.*got 5"),
+        ({"clients": 0}, "`clients` must be at least 2, got 0"),
+        ({"rho": -0.1}, r"`rho` must be .* in \[0, 1\], got -0.1"),
+        ({"rho": 1.1}, r"`rho` must be .* in \[0, 1\], got 1.1"),
+        ({"rho": float("nan")}, "`rho` must be .*got nan"),
+        ({"kappa": 1.01}, r"`kappa` must be in \[-3, 1\], got 1.01.*fraction of 1.0025"),
+        ({"kappa": -3.1}, r"`kappa` must be in \[-3, 1\], got -3.1"),
+        ({"kappa": float("nan")}, "`kappa` must be .*got nan"),
+        ({"kappa": 5}, "`kappa` must be in .*got 5"),
         (
             {"rho": 0, "kappa": -3},
             "5 small clients with 100 records of the minority class each need 500, there are 250",
         ),
-        ({"majority": 2}, r"majority is 2, must be one of the labels \[0, 1\]"),
-        ({"labels": np.zeros(10)}, "labels holds 1 distinct values"),
-        ({"labels": np.arange(3)}, "labels holds 3 distinct values"),
-        ({"labels": np.zeros((2, 2))}, r"labels has shape \(2, 2\)"),
+        ({"majority": 2}, r"`majority` must be one of the labels \[0.0, 1.0\], got 2"),
+        ({"labels": np.zeros(10)}, "`labels` must hold exactly 2 distinct values, got 1"),
+        ({"labels": np.arange(3)}, "`labels` must hold exactly 2 distinct values, got 3"),
+        ({"labels": np.zeros((2, 2))}, r"`labels` must have the shape \(n,\).*got \(2, 2\)"),
     ],
 )
 def test_invalid_settings_are_refused_with_the_reason(rng, kwargs, message):
@@ -155,7 +155,7 @@ def test_every_record_can_go_to_every_client(rng):
 
 
 def test_holdout_refuses_more_than_there_are(rng):
-    with pytest.raises(ValueError, match="train is 11, must be between 0 and count = 10"):
+    with pytest.raises(ValueError, match="`train` must be at most 10, got 11"):
         holdout(10, 11, rng)
     with pytest.raises(ValueError, match="train is -1"):
         holdout(10, -1, rng)

@@ -65,14 +65,14 @@ def test_intercept_only_and_no_rows():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"noise_scale": -1}, "noise_scale is -1, must be finite and at least 0"),
-        ({"noise_scale": float("nan")}, "noise_scale is nan"),
-        ({"noise_scale": float("inf")}, "noise_scale is inf"),
-        ({"theta": 1.0}, "theta is 1.0, must be a finite array"),
-        ({"theta": [np.nan]}, "must be a finite array"),
+        ({"noise_scale": -1}, "`noise_scale` must be a finite number in .0, inf., got -1"),
+        ({"noise_scale": float("nan")}, "`noise_scale` must be a finite number.*got nan"),
+        ({"noise_scale": float("inf")}, "`noise_scale` must be a finite number.*got inf"),
+        ({"theta": 1.0}, "`theta` must have at least 1 axes"),
+        ({"theta": [np.nan]}, "`theta` must be finite, got nan"),
         ({"theta": []}, "must hold at least the intercept"),
-        ({"size": -1}, "size is -1, must be at least 0"),
-        ({"theta": np.zeros((3, 2)), "batch": (2,)}, r"theta has shape \(3, 2\), must broadcast"),
+        ({"size": -1}, "`size` must be at least 0, got -1"),
+        ({"theta": np.zeros((3, 2)), "batch": (2,)}, r"`theta` must broadcast.*got \(3, 2\)"),
     ],
 )
 def test_refusals(arguments, message):

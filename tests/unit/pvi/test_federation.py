@@ -357,19 +357,20 @@ def test_parts_are_altered_before_they_are_combined(strategy, scale):
     np.testing.assert_allclose(client.factor.vector, 0.5 * 3 * scale * one.vector, rtol=1e-12)
 
 
-def test_a_failed_round_leaves_a_federation_that_can_go_on():
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_failed_round_leaves_a_federation_that_can_go_on(error):
     """Client 1 fails in round 2; the others' proposals are withdrawn; later rounds succeed."""
 
     class Fails(ExactSolver):
         def solve(self, problem):
             if problem.context.client == 1 and problem.context.round == 2:
-                raise RuntimeError("out of battery")
+                raise error("out of battery")
             return super().solve(problem)
 
     run = federation(Fails())
     run.run(1)
     before = run.posterior.vector
-    with pytest.raises(RuntimeError, match="battery"):
+    with pytest.raises(error, match="battery"):
         run.run(3)
     np.testing.assert_array_equal(run.posterior.vector, before)
     assert all(client.pending is None for client in run.clients)
