@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
 _WINDOW = 12
 # How many outputs of a chunk are looked at: one that repeats does so from its start.
-_LOOKED_AT = 512
+_LOOKED_AT = 128
 # Odd numbers that mix the words of a row, and the rows of a window, into one number.
 _MIXERS = np.random.default_rng(0x5EED).integers(2**63, size=1024, dtype=np.uint64) | np.uint64(1)
 
