@@ -42,7 +42,7 @@ Scores = tuple[FloatArray, FloatArray]
 
 _LOG_SHARES = np.log([0.8, 0.2])
 # Before so many draws no bet is worth its losses; stakes stay until the past has grown so much.
-_FIRST_BET, _GROWTH = 16, 1.4
+_FIRST_BET, _GROWTH = 16, 1.25
 # The number of ε₀ for which the best event is searched.
 _SEARCHED = 10
 

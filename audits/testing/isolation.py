@@ -124,10 +124,12 @@ def _codes(outputs: Any) -> NDArray[np.uint64]:
         rows = np.ascontiguousarray(outputs).reshape(len(outputs), -1)
         if not rows.size:
             return np.zeros(len(rows), dtype=np.uint64)
-        width = -(-rows.shape[1] * rows.itemsize // 8) * 8
-        padded = np.zeros((len(rows), width), dtype=np.uint8)
-        padded[:, : rows.shape[1] * rows.itemsize] = rows.view(np.uint8)
-        words = padded.view(np.uint64)
+        size = rows.shape[1] * rows.itemsize
+        if size % 8:
+            padded = np.zeros((len(rows), -(-size // 8) * 8), dtype=np.uint8)
+            padded[:, :size] = rows.view(np.uint8)
+            rows = padded
+        words = rows.view(np.uint64)
         mixers = np.resize(_MIXERS, words.shape[1])
         # Multiplying by a position's own odd number, then folding, keeps equal words apart.
         products = (words ^ (words >> np.uint64(29))) * mixers
