@@ -258,7 +258,8 @@ def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
         return Word.INCONCLUSIVE, _REPEATED
     if run.test.crossed is not None:
         return Word.REFUTED, weak
-    if np.unique(np.concatenate(run.test.past)).size == 1:
+    seen = np.concatenate(run.test.past)
+    if seen.size and seen.min() == seen.max():
         weak = f"All outputs were the same, on both data sets: is that what is released? {weak}"
     needed = draws_needed(run.curve, confidence)
     if run.test.samples < needed:
@@ -281,15 +282,14 @@ def draws_needed(curve: Region, confidence: float) -> float:
 
 def _trade_off(first: FloatArray, second: FloatArray) -> tuple[tuple[int, int, int], ...]:
     """(false positives, misses, draws) for thresholds along the scores."""
-    values, ranks = np.unique(np.concatenate([first, second]), return_inverse=True)
-    first, second = ranks[: first.size].astype(float), ranks[first.size :].astype(float)
-    if first.size == 0 or values.size == 0:
+    if first.size == 0:
         return ()
-    if first.mean() < second.mean():
-        first, second = -first, -second
     first, second = np.sort(first), np.sort(second)
-    levels = np.linspace(0.0, 1.0, 33)
-    thresholds = np.unique(np.quantile(np.concatenate([first, second]), levels, method="nearest"))
+    pooled = np.sort(np.concatenate([first, second]), kind="stable")
+    # By ranks, because scores may be infinite.
+    if np.searchsorted(pooled, first).sum() < np.searchsorted(pooled, second).sum():
+        first, second, pooled = -first[::-1], -second[::-1], -pooled[::-1]
+    thresholds = np.unique(pooled[np.linspace(0, pooled.size - 1, 33).astype(int)])
     false = second.size - np.searchsorted(second, thresholds, side="left")
     misses = np.searchsorted(first, thresholds, side="left")
     rows = sorted({(int(f), int(m)) for f, m in zip(false, misses, strict=True)})

@@ -27,7 +27,7 @@ interior-point step costs O(K). The λ are its multipliers. Stopping it early, o
 growth, never validity: Z is computed from the λ that are used.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import lapack
@@ -37,7 +37,10 @@ from audits.claims.region import Region
 
 _MOST_STEPS = 60
 _CENTRING = 0.1
-_INWARDS, _FIRST_GAP = 0.1, 0.1
+# Where the search starts: how far inside the claim, and its gap as a share of the divergence there.
+_INWARDS, _FIRST_GAP = 0.1, 0.5
+# A bet is looked at once its gap is below this share of the divergence.
+_LOOK = 0.3
 _TO_BOUNDARY = 0.95
 # Cells that the guess calls impossible keep this much, or the problem would be singular.
 _LEAST_MASS = 1e-9
@@ -83,24 +86,37 @@ def _factors(
 ) -> tuple[FloatArray, FloatArray]:
     """2α/Z and 2β/Z per cell, for cells in decreasing order of first/second."""
     best = np.ones(first.size), np.ones(first.size)
-    point = _start(first, second, curve)
-    if point is None:
-        return best
-    best_growth = 0.0
     p, q = 0.5 * first, 0.5 * second
+    lines = _Lines(np.stack([curve.w, curve.v]))
+    point = _start(p, q, lines)
+    best_growth = 0.0
     for _ in range(_MOST_STEPS):
-        factors = _from_multipliers(point.multiplier, *point.laws(), curve)
-        growth = float(first @ np.log(factors[0]) + second @ np.log(factors[1]))
-        if growth > best_growth:
-            best, best_growth = factors, growth
+        if point is None:
+            break
         # (p⁰, q⁰) abides by the claim, so no bet grows faster than its divergence.
-        if best_growth >= (1.0 - gap) * point.divergence(p, q):
-            break
-        moved = point.step(p, q, curve)
-        if moved is None:
-            break
-        point = moved
+        divergence = point.divergence(p, q)
+        # Far from the end the bet is not worth looking at.
+        if 2.0 * point.gap() <= _LOOK * divergence:
+            factors = _from_multipliers(point.multiplier, *point.laws(), lines)
+            growth = float(first @ np.log(factors[0]) + second @ np.log(factors[1]))
+            if growth > best_growth:
+                best, best_growth = factors, growth
+            if best_growth >= (1.0 - gap) * divergence:
+                break
+        point = point.step(p, q, lines)
     return best
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lines:
+    """The claim's lines as matrices: (w, v), and what a Newton step sums up."""
+
+    weights: FloatArray
+    products: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        w, v = self.weights
+        object.__setattr__(self, "products", np.stack([w * w, v * v, w * v], axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,95 +132,101 @@ class _Point:
         """p⁰ and q⁰ per cell."""
         return self.inside[1:] - self.inside[:-1], self.outside[:-1] - self.outside[1:]
 
+    def gap(self) -> float:
+        """How far λ is from complementing the slacks, in all."""
+        return float(np.vdot(self.multiplier, self.slack))
+
     def divergence(self, p: FloatArray, q: FloatArray) -> float:
         """The Kullback–Leibler divergences of both guesses from (p⁰, q⁰), added."""
         p0, q0 = self.laws()
         return 2.0 * float(p @ np.log(2.0 * p / p0) + q @ np.log(2.0 * q / q0))
 
-    def step(self, p: FloatArray, q: FloatArray, curve: Region) -> "_Point | None":
+    def step(self, p: FloatArray, q: FloatArray, lines: _Lines) -> "_Point | None":
         """One primal-dual Newton step towards the centre, or `None` if there is no progress."""
-        w, v = curve.w, curve.v
         (p0, q0), slack, multiplier = self.laws(), self.slack, self.multiplier
-        pull = _CENTRING * float((multiplier * slack).mean()) / slack
-        curvature = multiplier / slack
+        inverse = 1.0 / slack
+        centre = _CENTRING * self.gap() / slack.size
+        pulls = centre * (inverse @ lines.weights.T)
+        products = (multiplier * inverse) @ lines.products
         ratio_p, ratio_q = p / p0, q / q0
-        size = slack.shape[0]
-        gradient = np.empty(2 * size)
-        gradient[0::2] = ratio_p[1:] - ratio_p[:-1] + pull @ w
-        gradient[1::2] = ratio_q[:-1] - ratio_q[1:] + pull @ v
         curve_p, curve_q = ratio_p / p0, ratio_q / q0
+        size = len(slack)
+        gradient = np.empty(2 * size)
+        gradient[0::2] = ratio_p[1:] - ratio_p[:-1] + pulls[:, 0]
+        gradient[1::2] = ratio_q[:-1] - ratio_q[1:] + pulls[:, 1]
         bands = np.zeros((3, 2 * size))
-        bands[2, 0::2] = curve_p[:-1] + curve_p[1:] + curvature @ (w * w)
-        bands[2, 1::2] = curve_q[:-1] + curve_q[1:] + curvature @ (v * v)
-        bands[1, 1::2] = curvature @ (w * v)
+        bands[2, 0::2] = curve_p[:-1] + curve_p[1:] + products[:, 0]
+        bands[2, 1::2] = curve_q[:-1] + curve_q[1:] + products[:, 1]
+        bands[1, 1::2] = products[:, 2]
         bands[0, 2::2] = -curve_p[1:-1]
         bands[0, 3::2] = -curve_q[1:-1]
         _, solution, failed = lapack.dpbsv(bands, gradient)
         if failed:
             return None
-        step_f, step_g = np.zeros(size + 2), np.zeros(size + 2)
-        step_f[1:-1], step_g[1:-1] = -solution[0::2], -solution[1::2]
-        change = np.outer(step_f[1:-1], w) + np.outer(step_g[1:-1], v)
-        change_multiplier = pull - multiplier + curvature * change
+        inner = -solution.reshape(size, 2)
+        steps = np.zeros((2, size + 2))
+        steps[:, 1:-1] = inner.T
+        change = inner @ lines.weights
+        relative = change * inverse
+        change_multiplier = multiplier * (relative - 1.0) + centre * inverse
         primal = min(
-            _reach(slack, -change),
-            _reach(p0, step_f[1:] - step_f[:-1]),
-            _reach(q0, step_g[:-1] - step_g[1:]),
+            _reach(-relative.max()),
+            _reach(((steps[0, 1:] - steps[0, :-1]) / p0).min()),
+            _reach(((steps[1, :-1] - steps[1, 1:]) / q0).min()),
         )
-        primal = min(1.0, _TO_BOUNDARY * primal)
-        dual = min(1.0, _TO_BOUNDARY * _reach(multiplier, change_multiplier))
+        dual = _reach((change_multiplier / multiplier).min())
         if not (primal > 1e-10 or dual > 1e-10):
             return None
         return _Point(
-            self.inside + primal * step_f,
-            self.outside + primal * step_g,
+            self.inside + primal * steps[0],
+            self.outside + primal * steps[1],
             np.maximum(slack - primal * change, _LEAST_SLACK),
             multiplier + dual * change_multiplier,
         )
 
 
-def _start(first: FloatArray, second: FloatArray, curve: Region) -> _Point | None:
+def _start(p: FloatArray, q: FloatArray, lines: _Lines) -> _Point | None:
     """A point on the way from the guess to a pair of equal laws, which satisfies every claim.
 
     `None` if the guess itself abides by the claim: there is nothing to bet on.
     """
-    guess_f = np.concatenate([[0.0], np.cumsum(first)])
-    guess_g = np.concatenate([np.cumsum(second[::-1])[::-1], [0.0]])
-    guess_f[-1] = guess_g[0] = 1.0
-    own = np.outer(guess_f[1:-1], curve.w) + np.outer(guess_g[1:-1], curve.v)
+    guess = np.zeros((2, p.size + 1))
+    np.cumsum(2.0 * p, out=guess[0, 1:])
+    guess[1, :-1] = np.cumsum(2.0 * q[::-1])[::-1]
+    guess[0, -1] = guess[1, 0] = 1.0
+    own = guess[:, 1:-1].T @ lines.weights
     if own.size == 0 or own.max() <= 1.0:
         return None
-    equal_f = 0.5 * (guess_f + 1.0 - guess_g)
-    equal = np.outer(equal_f[1:-1], curve.w) + np.outer(1.0 - equal_f[1:-1], curve.v)
+    half = 0.5 * (guess[0] + 1.0 - guess[1])
+    equal = np.stack([half, 1.0 - half])
+    there = equal[:, 1:-1].T @ lines.weights
     violated = own > 1.0
-    share = float(((own - 1.0)[violated] / np.maximum(own - equal, 1e-300)[violated]).max())
+    share = float(((own - 1.0)[violated] / np.maximum(own - there, 1e-300)[violated]).max())
     share = min(1.0, share + _INWARDS * (1.0 - share))
-    slack = np.maximum(1.0 - share * equal - (1.0 - share) * own, _LEAST_SLACK)
-    return _Point(
-        share * equal_f + (1.0 - share) * guess_f,
-        share * (1.0 - equal_f) + (1.0 - share) * guess_g,
-        slack,
-        _FIRST_GAP / slack.size / slack,
-    )
+    slack = np.maximum(1.0 - share * there - (1.0 - share) * own, _LEAST_SLACK)
+    inside, outside = share * equal + (1.0 - share) * guess
+    point = _Point(inside, outside, slack, 1.0 / slack)
+    first_gap = max(_FIRST_GAP * point.divergence(p, q), _LEAST_SLACK)
+    return replace(point, multiplier=first_gap / slack.size / slack)
 
 
-def _reach(value: FloatArray, change: FloatArray) -> float:
-    """How far along `change` the positive `value` stays non-negative."""
-    worst = float((change / value).min())
-    return -1.0 / worst if worst < 0.0 else np.inf
+def _reach(worst: float) -> float:
+    """The step, at most 1, that keeps positive what changes by `worst` of itself a unit."""
+    return min(1.0, -_TO_BOUNDARY / worst) if worst < 0.0 else 1.0
 
 
 def _from_multipliers(
-    multiplier: FloatArray, p0: FloatArray, q0: FloatArray, curve: Region
+    multiplier: FloatArray, p0: FloatArray, q0: FloatArray, lines: _Lines
 ) -> tuple[FloatArray, FloatArray]:
     """2α/Z and 2β/Z from λ ≥ 0; this is where validity is made.
 
     The constants a and b are those of the stationarity condition Σ p⁰·α = Σ p = 1/2.
     """
     multiplier = np.maximum(multiplier, 0.0)
+    weighted = multiplier @ lines.weights.T
     rises, falls = np.zeros(p0.size), np.zeros(p0.size)
-    rises[:-1] = np.cumsum((multiplier @ curve.w)[::-1])[::-1]
-    np.cumsum(multiplier @ curve.v, out=falls[1:])
+    rises[:-1] = np.cumsum(weighted[::-1, 0])[::-1]
+    np.cumsum(weighted[:, 1], out=falls[1:])
     constant_first = max(1e-9, 0.5 - float(p0 @ rises))
     constant_second = max(1e-9, 0.5 - float(q0 @ falls))
     total = constant_first + constant_second + float(multiplier.sum())

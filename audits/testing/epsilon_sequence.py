@@ -41,10 +41,10 @@ GRID = np.concatenate(
 Scores = tuple[FloatArray, FloatArray]
 
 _LOG_SHARES = np.log([0.8, 0.2])
-# Before so many draws no bet is worth its losses; stakes stay until the past has grown by a fifth.
-_FIRST_BET, _GROWTH = 16, 1.2
-# The ε₀ for which the best event is searched; the others choose among the events found.
-_SEARCHED = 8
+# Before so many draws no bet is worth its losses; stakes stay until the past has grown so much.
+_FIRST_BET, _GROWTH = 16, 1.25
+# The number of ε₀ for which the best event is searched.
+_SEARCHED = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +94,7 @@ class EpsilonSequence:
     _highest: FloatArray = field(default_factory=lambda: np.zeros(GRID.size))
     _stakes: tuple[_Stakes | None, _Stakes | None] = (None, None)
     _seen: int = 0
+    _head: tuple[float, float] | None = None
     _samples: int = 0
 
     @property
@@ -119,8 +120,12 @@ class EpsilonSequence:
         self._highest = np.maximum(self._highest, mixture)
         self.path.append((self._samples, self.lower))
         size = min(past[0].size, past[1].size)
-        if size >= _FIRST_BET and not self._seen <= size < _GROWTH * self._seen:
-            self._seen = size
+        if size < _FIRST_BET:
+            return
+        head = float(past[0][0]), float(past[1][0])
+        # Scores of another statistic begin with others, or are fewer.
+        if head != self._head or not self._seen <= size < _GROWTH * self._seen:
+            self._head, self._seen = head, size
             self._stakes = self._half_line(past), self._likelihood_ratio(past)
 
     def _reached(self) -> int:
@@ -162,10 +167,14 @@ class EpsilonSequence:
         points = GRID[start : int(np.searchsorted(GRID, np.log(largest)))]
         if not points.size:
             return None
-        searched = points[np.unique(np.linspace(0, points.size - 1, _SEARCHED).astype(int))]
-        events = np.unique(quick_growth(p, q, searched[:, None], self.delta).argmax(axis=1))
-        logs, growth = event_bet(p[events], q[events], points[:, None], self.delta)
-        chosen = growth.argmax(axis=1)
+        searched = np.unique(np.linspace(0, points.size - 1, _SEARCHED).astype(int))
+        found = quick_growth(p, q, points[searched][:, None], self.delta).argmax(axis=1)
+        # Each point takes one of the two events found for its neighbours among the searched.
+        above = np.searchsorted(searched, np.arange(points.size))
+        offered = found[np.stack([np.maximum(above - 1, 0), above])]
+        logs, growth = event_bet(p[offered], q[offered], points, self.delta)
+        better, each = growth.argmax(axis=0), np.arange(points.size)
+        events, chosen = np.unique(offered[better, each], return_inverse=True)
         members = np.zeros((events.size, edges.size + 1), dtype=bool)
         for row, (swapped, order, last) in zip(
             members, zip(*np.unravel_index(events, shape), strict=True), strict=True
@@ -179,5 +188,5 @@ class EpsilonSequence:
             np.unravel_index(events, shape)[0].astype(bool),
             start,
             chosen,
-            logs[:, np.arange(points.size), chosen],
+            logs[:, better, each],
         )

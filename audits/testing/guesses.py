@@ -20,7 +20,7 @@ _TAIL = 5.2
 _SPACING = 0.3
 _MOST_CELLS = 96
 _CLIP = 6.0
-_PRIOR_DRAWS = 40.0
+_PRIOR_DRAWS = 80.0
 _LAPLACE_CELLS = 8
 # Squared standard errors by which the two deviations must differ before they are taken to.
 _RATIO_DOUBT = 9.0
@@ -167,7 +167,7 @@ def cell_edges(pooled: FloatArray) -> FloatArray:
 
 def histogram_guess(first: FloatArray, second: FloatArray) -> Guess:
     """Smoothed frequencies on cells of about equal pooled mass, with every common atom apart."""
-    edges = cell_edges(np.sort(np.concatenate([first, second])))
+    edges = cell_edges(np.sort(np.concatenate([first, second]), kind="stable"))
     guess = Guess(edges, np.empty(0), np.empty(0))
     size = edges.size + 1
     tally = [np.bincount(guess.cell(scores), minlength=size) for scores in (first, second)]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
 _WINDOW = 12
 # How many outputs of a chunk are looked at: one that repeats does so from its start.
-_LOOKED_AT = 512
+_LOOKED_AT = 128
 # Odd numbers that mix the words of a row, and the rows of a window, into one number.
 _MIXERS = np.random.default_rng(0x5EED).integers(2**63, size=1024, dtype=np.uint64) | np.uint64(1)
 
@@ -124,10 +124,12 @@ def _codes(outputs: Any) -> NDArray[np.uint64]:
         rows = np.ascontiguousarray(outputs).reshape(len(outputs), -1)
         if not rows.size:
             return np.zeros(len(rows), dtype=np.uint64)
-        width = -(-rows.shape[1] * rows.itemsize // 8) * 8
-        padded = np.zeros((len(rows), width), dtype=np.uint8)
-        padded[:, : rows.shape[1] * rows.itemsize] = rows.view(np.uint8)
-        words = padded.view(np.uint64)
+        size = rows.shape[1] * rows.itemsize
+        if size % 8:
+            padded = np.zeros((len(rows), -(-size // 8) * 8), dtype=np.uint8)
+            padded[:, :size] = rows.view(np.uint8)
+            rows = padded
+        words = rows.view(np.uint64)
         mixers = np.resize(_MIXERS, words.shape[1])
         # Multiplying by a position's own odd number, then folding, keeps equal words apart.
         products = (words ^ (words >> np.uint64(29))) * mixers

@@ -16,6 +16,8 @@ from audits.testing.statistics import as_matrix
 
 # Beyond so many features the discriminant takes them one by one.
 _MOST_FEATURES = 400
+# A scale need not be exact: it is told from so many numbers, and outputs, of a side.
+_MOST_SCALED, _LEAST_SCALED = 2**21, 8
 _MOST_COORDINATES, _MOST_ATOMS = 12, 4
 # A richer score has more to fit: it is taken only if it separates held-out draws better by this.
 _CLEARLY = 1.15
@@ -45,7 +47,8 @@ class LinearScore:
                 "`first` and `second` must be batches of outputs of one size, got shapes "
                 f"{one.shape} and {two.shape}."
             )
-        score = cls._of(np.concatenate([one, two]))
+        kept = max(_LEAST_SCALED, _MOST_SCALED // one.shape[1])
+        score = cls._of(np.concatenate([side[:: -(-len(side) // kept)] for side in (one, two)]))
         return replace(score, weights=_discriminant(score.features(one), score.features(two)))
 
     @classmethod
@@ -117,10 +120,12 @@ def learn_score(first: Any, second: Any) -> LinearScore:
     """
     one, two = as_matrix(first), as_matrix(second)
     half = len(one) // 2
-    separations = [
-        _separation(*(kind.learn(one[:half], two[:half])(batch[half:]) for batch in (one, two)))
-        for kind in (LinearScore, QuadraticScore)
-    ]
+    if one.shape[1] > _MOST_FEATURES:  # Products of twelve coordinates among so many: by luck only.
+        return LinearScore.learn(one, two)
+    separations = []
+    for kind in (LinearScore, QuadraticScore):
+        score = kind.learn(one[:half], two[:half])
+        separations.append(_separation(score(one[half:]), score(two[half:])))
     kind = QuadraticScore if separations[1] > _CLEARLY * separations[0] else LinearScore
     return kind.learn(one, two)
 
@@ -136,21 +141,34 @@ def _separation(first: FloatArray, second: FloatArray) -> float:
 
 def _scales(pooled: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Medians and robust standard deviations of the finite values; 1 where there are none."""
-    finite = np.where(np.isfinite(pooled), pooled, np.nan)
-    finite[:, np.isnan(finite).all(axis=0)] = 0.0
-    centre = np.nanmedian(finite, axis=0)
-    scale = np.nanmedian(np.abs(finite - centre), axis=0) * 1.4826
-    scale = np.where(scale > 0.0, scale, np.nanstd(finite, axis=0))
+    columns = np.ascontiguousarray(pooled.T)
+    centre, scale = np.zeros(len(columns)), np.zeros(len(columns))
+    whole = np.isfinite(columns).all(axis=1)
+    centre[whole], scale[whole] = _middle_and_spread(columns[whole])
+    for index in np.flatnonzero(~whole):
+        finite = columns[index][np.isfinite(columns[index])]
+        if finite.size:
+            (centre[index],), (scale[index],) = _middle_and_spread(finite[None, :])
     return centre, np.where(scale > 0.0, scale, 1.0)
+
+
+def _middle_and_spread(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Each row's median and robust standard deviation, or the plain one where that is 0."""
+    middle = np.median(rows, axis=1)
+    spread = np.median(np.abs(rows - middle[:, None]), axis=1) * 1.4826
+    flat = ~(spread > 0.0)
+    spread[flat] = np.std(rows[flat], axis=1)
+    return middle, spread
 
 
 def _discriminant(one: FloatArray, two: FloatArray) -> FloatArray:
     """Weights of Fisher's discriminant with a ridge."""
     difference: FloatArray = one.mean(axis=0) - two.mean(axis=0)
-    residuals = np.concatenate([one - one.mean(axis=0), two - two.mean(axis=0)])
-    count, width = residuals.shape
+    count, width = len(one) + len(two), one.shape[1]
     if width > _MOST_FEATURES:
-        return np.asarray(difference / (residuals.var(axis=0) + 1e-6))
+        spread = (len(one) * one.var(axis=0) + len(two) * two.var(axis=0)) / count
+        return np.asarray(difference / (spread + 1e-6))
+    residuals = np.concatenate([one - one.mean(axis=0), two - two.mean(axis=0)])
     shrink = width / (width + count)
     covariance = residuals.T @ residuals / count
     target = np.eye(width) * (np.trace(covariance) / width + 1e-9)

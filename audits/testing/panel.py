@@ -26,6 +26,8 @@ from audits.testing.statistics import (
 )
 
 _SCORE_SHARE, _END_SHARE = 0.7, 0.15
+# A score is learnt from so many draws, and so many numbers, of a side at most.
+_MOST_LEARNT, _MOST_NUMBERS = 20_000, 2**25
 # No member crosses a threshold of its own: their wealth together does.
 _NEVER = 1e300
 
@@ -43,14 +45,16 @@ class Learner:
     _outputs: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
     _count: int = 0
     _next: int = 24
-    _most: int = 20_000
+    _width: int = 1
 
     def take(self, outputs: tuple[Any, Any]) -> tuple[FloatArray, FloatArray] | None:
         """Stores a block; the second half of the past under a new score when it is time for one."""
-        if self._next > self._most:
+        if self._next > _MOST_LEARNT or self._next * self._width > _MOST_NUMBERS:
+            self._outputs = ([], [])
             return None
         for side, batch in zip(self._outputs, outputs, strict=True):
             side.append(self.encoder(batch))
+            self._width = side[-1].shape[1]
         self._count += len(outputs[0])
         if self._count < self._next:
             return None

@@ -12,14 +12,19 @@ the claim is refuted when W_t reaches 1/α, at whatever time one looks, and as o
 W_t is an e-value, and one over the largest wealth so far an anytime-valid p-value. Nothing is
 assumed about the laws beyond independent draws.
 
-Four bettors have guesses of their own: a normal fit, a Laplace fit, a histogram, half-lines. The
-leader, who holds most of the wealth, follows the normal fit (for a pure ε the Laplace fit) until
-another one has done better with its bets so far, and nobody while all have lost: so neither
-Gaussian or Laplace noise nor atoms, tails or bounded supports cost more than a little.
+Three bettors have guesses of their own: a fit (a normal one, for a pure ε a Laplace one), a
+histogram, half-lines. The leader, who holds most of the wealth, follows the fit until another one
+has done better with its bets so far, and nobody while all have lost: so neither Gaussian or Laplace
+noise nor atoms, tails or bounded supports cost more than a little.
+
+Bets are revised when the past has grown by a given factor, so that their number, which is what an
+audit of a quick mechanism costs, grows with the logarithm of the draws only.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -30,17 +35,19 @@ from audits.testing.bets import Bet, best_bet
 from audits.testing.guesses import Guess, histogram_guess, laplace_guess, normal_guess
 from audits.testing.half_lines import half_line_guess
 
-# The leader's share, then those of the normal and Laplace fits, the histogram, the half-lines.
-_LOG_SHARES = np.log([0.92, 0.02, 0.02, 0.02, 0.02])
+# The leader's share, then those of the fit, the histogram and the half-lines.
+_LOG_SHARES = np.log([0.94, 0.02, 0.02, 0.02])
 _WARM_UP = 6
-# The leader leaves its first choice for a bettor that is ahead by so many nats, and stops betting
-# when every bettor has lost so many.
+# The leader leaves the fit for a bettor that is ahead by so many nats, and stops betting when every
+# bettor has lost so many.
 _LEAD, _LOSS = 1.5, 6.0
-# Blocks grow by this fraction of the draws so far: fewer and dearer looks early, finer ones late.
-_EARLY_GROWTH, _LATE_GROWTH, _LATE = 0.2, 0.1, 2000
+# Blocks grow by this fraction of the draws so far, early and from `_LATE` draws on.
+_EARLY_GROWTH, _LATE_GROWTH, _LATE = 0.2, 0.3, 400
+# Bets are revised after every block, those on histograms and half-lines once the past has grown by
+# this factor.
+_SLOWLY = 1.5
 # Before there are draws to speak of, the normal fit leans towards noise too small by this factor.
 _TYPICAL_FLAW, _LARGEST_PRIOR = 1.4, 5.0
-_HISTOGRAM_DRAWS = 50_000
 # How close to the best growth the bets are taken.
 _GAP = 0.01
 
@@ -84,20 +91,21 @@ class BettingTest:
     path: list[FloatArray] = field(default_factory=list)
     past: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.empty(0), np.empty(0)))
     _wealths: FloatArray = field(default_factory=lambda: np.zeros(_LOG_SHARES.size))
-    _prior: float = field(init=False)
-    _laplace_prior: float = field(init=False)
-    _first_choice: int = field(init=False)
-    _bettors: tuple[Held | None, ...] = (None,) * 4
+    _fit: Callable[[FloatArray, FloatArray], Guess | None] = field(init=False)
+    _bettors: tuple[Held | None, ...] = (None,) * (_LOG_SHARES.size - 1)
+    _slow_revision: float = 2.0
 
     def __post_init__(self) -> None:
-        # A pure ε is claimed of Laplace noise, if of any: normal noise would break it at once.
-        self._first_choice = 1 if self.curve.deltas[-1] == 0.0 else 0
         scale = self.curve.gaussian_scale()
-        self._prior = min(_LARGEST_PRIOR, _TYPICAL_FLAW * scale)
-        # Laplace noise of the same total variation has ε = −2·log(1 − TV).
-        self._laplace_prior = min(
-            _LARGEST_PRIOR, -2.0 * _TYPICAL_FLAW * (math.log(2.0) + float(log_ndtr(-0.5 * scale)))
-        )
+        if self.curve.deltas[-1] == 0.0:
+            # A pure ε is claimed of Laplace noise, if of any: normal noise would break it at once.
+            # Laplace noise of the same total variation has ε = −2·log(1 − TV).
+            epsilon = -2.0 * (math.log(2.0) + float(log_ndtr(-0.5 * scale)))
+            prior = min(_LARGEST_PRIOR, _TYPICAL_FLAW * epsilon)
+            self._fit = partial(laplace_guess, prior=prior)
+        else:
+            prior = min(_LARGEST_PRIOR, _TYPICAL_FLAW * scale)
+            self._fit = partial(normal_guess, prior=prior)
 
     def next_block(self) -> int:
         """How many pairs to draw before the bets are revised; depends on `samples` only."""
@@ -133,33 +141,34 @@ class BettingTest:
     def replace_past(self, first: FloatArray, second: FloatArray) -> None:
         """New scores for past draws, after the statistic was changed; wealth is kept."""
         self.past = (first, second)
+        self._slow_revision = 2.0
         self._revise()
 
     def _followed(self) -> int | None:
         """Which bettor the leader follows in the next block, if any."""
         records = np.where([held is not None for held in self._bettors], self._wealths[1:], -np.inf)
         best = int(np.argmax(records))
-        if records[self._first_choice] + _LEAD >= records[best]:
-            best = self._first_choice
+        if records[0] + _LEAD >= records[best]:
+            best = 0
         return best if records[best] >= -_LOSS else None
 
     def _revise(self) -> None:
-        first, second = self.past
-        if min(first.size, second.size) < 2 or math.isinf(self.log_threshold):
+        """Chooses the bets for the draws to come, from the past alone."""
+        size = min(self.past[0].size, self.past[1].size)
+        if size < 2 or math.isinf(self.log_threshold):
             return
-        normal = laplace = None
-        if not _has_atoms(first, second):
-            normal = normal_guess(first, second, self._prior)
-            laplace = laplace_guess(first, second, self._laplace_prior)
-        recent = slice(-_HISTOGRAM_DRAWS, None)
-        histogram = histogram_guess(first[recent], second[recent])
-        half_lines = half_line_guess(first, second, self.curve)
-        self._bettors = tuple(
-            None if guess is None else self._hold(guess)
-            for guess in (normal, laplace, histogram, half_lines)
-        )
+        first, second = self.past
+        fitted = None if _has_atoms(first, second) else self._fit(first, second)
+        self._bettors = (self._hold(fitted), *self._bettors[1:])
+        if self._slow_revision <= size:
+            self._slow_revision = _SLOWLY * size
+            first, second = np.sort(first), np.sort(second)  # Sorted sides are quickly counted.
+            counted = histogram_guess(first, second), half_line_guess(first, second, self.curve)
+            self._bettors = (self._bettors[0], *map(self._hold, counted))
 
-    def _hold(self, guess: Guess) -> Held:
+    def _hold(self, guess: Guess | None) -> Held | None:
+        if guess is None:
+            return None
         return Held(guess, best_bet(guess.first, guess.second, self.curve, gap=_GAP))
 
 

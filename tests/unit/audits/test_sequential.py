@@ -1,5 +1,6 @@
 """The audit's edges: tiny samples, constants, infinities, NaN, and what the verdict says."""
 
+import copy
 import json
 import re
 
@@ -19,6 +20,8 @@ from audits import (
     audit,
     estimate_epsilon,
 )
+from audits.testing.epsilon_sequence import GRID, EpsilonSequence
+from audits.testing.sequential import BettingTest
 
 GAUSSIAN = EventClaim(dpa.GaussianDpEvent(1.0))
 PAIR = (1.0, 0.0)
@@ -247,3 +250,77 @@ def test_evidence_stored_before_the_two_had_names_is_read():
     body = evidence.as_dictionary()
     del body["log_largest_wealth"]
     assert Evidence.from_dictionary(body).log_largest_wealth is None
+
+
+# Pairs of laws on few values, with claims that are true of them and as tight as can be.
+FEW_VALUES = {
+    "randomised response": ([0.25, 0.75], [0.75, 0.25], PointClaim(np.log(3.0))),
+    "with a leak": ([0.05, 0.7, 0.25], [0.0, 0.25, 0.75], PointClaim(np.log(3.0), delta=0.05)),
+}
+
+
+def mean_factor(test, first_law, second_law):
+    """The exact mean of what one more pair of draws multiplies the wealth with."""
+    mean = 0.0
+    for x, p in enumerate(first_law):
+        for y, q in enumerate(second_law):
+            ahead = copy.deepcopy(test)
+            ahead.update(np.array([float(x)]), np.array([float(y)]))
+            mean += p * q * np.exp(ahead.log_wealth - test.log_wealth)
+    return mean
+
+
+@pytest.mark.parametrize("name", FEW_VALUES)
+@pytest.mark.parametrize("past", [7, 60, 600, 1500])
+def test_a_true_claims_wealth_is_a_supermartingale_given_any_past(name, past):
+    """Bets are chosen from the past alone: no draw is bet on with itself in view."""
+    first_law, second_law, claim = FEW_VALUES[name]
+    rng = np.random.default_rng([6, past])
+    test = BettingTest(claim.region(), 1e300)
+    # A past that looks worse than the claim allows, so that bets are made.
+    values = np.arange(len(first_law), dtype=float)
+    while test.samples < past:
+        size = min(test.next_block(), past - test.samples)
+        first = rng.choice(values, size, p=0.5 * np.array(first_law) + 0.5 * np.eye(values.size)[1])
+        second = rng.choice(
+            values, size, p=0.5 * np.array(second_law) + 0.5 * np.eye(values.size)[0]
+        )
+        test.update(first, second)
+    assert test.log_wealth > 0.0 or past < 60
+    assert mean_factor(test, first_law, second_law) <= 1.0 + 1e-12
+
+
+def test_bets_do_not_depend_on_draws_to_come():
+    """Two futures that part in the middle of a block: the same wealth up to there."""
+    rng = np.random.default_rng(7)
+    one, other = (BettingTest(GAUSSIAN.region(), 1e300) for _ in range(2))
+    for _ in range(12):
+        size = one.next_block()
+        block = rng.normal(2.0, 1.0, size), rng.normal(size=size)
+        one.update(*block)
+        other.update(*block)
+    first, second = rng.normal(2.0, 1.0, 40), rng.normal(size=40)
+    one.update(first, second)
+    other.update(np.append(first[:20], 99.0), np.append(second[:20], -99.0))
+    assert one.path[-1][:20].tolist() == other.path[-1][:20].tolist()
+    assert one.path[-1][20] != other.path[-1][20]
+
+
+def test_the_wealth_behind_the_bound_is_a_supermartingale_at_true_points():
+    """Randomised response: (ε₀, 0)-DP is true for every grid point from log 3 on."""
+    first_law, second_law, claim = FEW_VALUES["randomised response"]
+    rng = np.random.default_rng(8)
+    sequence, past = EpsilonSequence(0.0, np.log(100.0)), (np.empty(0), np.empty(0))
+    for size in (20, 60, 400):
+        block = (rng.random(size) < 0.9).astype(float), (rng.random(size) < 0.1).astype(float)
+        past = np.append(past[0], block[0]), np.append(past[1], block[1])
+        sequence.update(*block, past)
+    means = np.zeros_like(sequence._wealths)
+    for x, p in enumerate(first_law):
+        for y, q in enumerate(second_law):
+            ahead = copy.deepcopy(sequence)
+            ahead.update(np.array([float(x)]), np.array([float(y)]), past)
+            means += p * q * np.exp(ahead._wealths - sequence._wealths)
+    true = claim.epsilon <= GRID
+    assert means[:, true].max() <= 1.0 + 1e-12
+    assert (means[:, true] < 1.0).any()  # Bets are made there.
