@@ -14,8 +14,8 @@ from audits.evidence import Evidence
 from audits.pairs import Pair
 from audits.testing.auditor import DEFAULT_SAMPLES, audit, check_options
 from audits.testing.statistics import Statistic, Weighted
-from audits.verdict import Verdict
-from audits.wording import down, interval, up
+from audits.verdict import Verdict, sample_size
+from audits.wording import interval, odds, up
 from mechanisms import Experiment, Scope, lower_end_is_attained, worst_case
 
 _FORMAT = "dp-assay/assay"
@@ -100,34 +100,44 @@ class Assay:
         return self.attained and self.certified is not None and self.claimed < self.certified.lower
 
     def explain(self) -> str:
-        """A few sentences, the conclusion first."""
-        sentences = [self._conclusion(), f"Scope: {self.scope}; δ = {self.delta:g}."]
+        """The conclusion on a line of its own, then claim, certificate and evidence."""
+        sentences = [f"Scope: {self.scope}; δ = {self.delta:g}."]
         if self.certified is None:
             sentences.append(f"No certificate: {self.refusal}.")
         else:
             sentences.append(f"Certified: ε in {interval(self.certified)}.")
         sentences.append(f"Claimed: ε ≤ {up(self.claimed)} ({self.claim.describe()}).")
-        sentences.append(
-            f"Seen on {self.evidence.pair}: ε ≥ {down(self.evidence.epsilon_lower, 4)} with "
-            f"confidence {100 * self.evidence.confidence:g}%; of the claim as a whole curve, "
-            f"{self.evidence.samples:,} draws per side say {self.verdict.word.value}"
-            + (f" (p ≤ {up(self.evidence.p_value, 2)})." if self.evidence.p_value else ".")
-        )
-        return " ".join(part for part in (*sentences, self.verdict.reason) if part)
+        of = f"{sample_size(self.evidence)} on {self.evidence.pair}"
+        p_value = f" (p ≤ {up(self.evidence.p_value, 2)})" if self.evidence.p_value else ""
+        sentences.append(f"Seen: {of} say {self.verdict.word.value} of the claim{p_value}.")
+        sentences.append(self.verdict.bound)
+        details = " ".join(part for part in (*sentences, self.verdict.reason) if part)
+        return f"{self.headline}\n{details}"
 
-    def _conclusion(self) -> str:
+    @property
+    def headline(self) -> str:
+        """The conclusion in one sentence."""
+        drawn = sample_size(self.evidence)
+        against = (
+            f"odds of {odds(self.evidence.log_e_value or 0.0)} against it after {drawn}"
+            if self.verdict.refuted
+            else ""
+        )
         if not self.consistent:
+            odds_said = f" ({against.replace(' it ', ' the claim ')})" if against else ""
             return (
                 "INCONSISTENT: the draws contradict the certificate, so the mechanism does not do "
-                "what it says of itself (or the proof is wrong)."
+                f"what it says of itself, or the proof is wrong{odds_said}."
             )
-        if self._below_certificate and self.verdict.refuted:
-            return "CONTRADICTED: the claim is below what is proved to leak, and draws refute it."
         if self._below_certificate:
-            return "CONTRADICTED: the claim is below what some data are proved to leak."
+            also = f", and draws refute it: {against}" if against else ""
+            return f"CONTRADICTED: the claim is below what some data are proved to leak{also}."
         if self.verdict.refuted:
-            return "CONTRADICTED: draws refute the claim."
-        return "NOT CONTRADICTED: neither the certificate nor the draws contradict the claim."
+            return f"CONTRADICTED: draws refute the claim, {against}."
+        return (
+            f"NOT CONTRADICTED: neither the certificate nor {drawn} contradict the claim, which is "
+            "no proof of it."
+        )
 
     def to_json(self) -> str:
         """JSON text with certificate and verdict inside."""

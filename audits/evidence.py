@@ -27,6 +27,13 @@ class Method(enum.Enum):
         """Whether outputs on two data sets were compared, rather than single trials counted."""
         return self not in (Method.ONE_RUN, Method.WHITE_BOX)
 
+    @property
+    def counted(self) -> str:
+        """What a sample of this method consists of."""
+        if self is Method.ONE_RUN:
+            return "canaries"
+        return "draws per side" if self.in_pairs else "draws of the noise"
+
 
 def _bound(name: str, value: Any) -> float:
     """A number from 0 to infinity."""
@@ -82,7 +89,9 @@ class Evidence:
       epsilon_lower: Lower bound of ε at `delta`, at the same confidence; separately valid.
       delta: The δ of `epsilon_lower`.
       confidence: 1 − α.
-      seed: The draws come from `SeedSequence(seed)`; `None` if they were handed in.
+      seed: The seed that was given, on the command line or to the pytest plugin; else the number
+        that the audit drew from its `rng`, so that `SeedSequence(seed)` gives the draws. `None` if
+        they were handed in.
       pair: The neighbouring data sets in words.
       statistic: What was measured on the outputs.
       assumptions: What the evidence rests on beyond independent draws.

@@ -3,15 +3,14 @@
 import enum
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accountants import codec, validate
-from audits.claims import Claim
+from audits.claims import Claim, PointClaim
 from audits.evidence import Evidence
-from audits.wording import down, up
+from audits.wording import down, odds, once_in, up
 
 _FORMAT = "dp-assay/verdict"
-_ONE_POINT = ": one point, where the claim is tested as a whole curve and falls sooner."
 
 
 class Word(enum.Enum):
@@ -50,9 +49,26 @@ class Verdict:
         """Whether the word is `REFUTED`."""
         return self.word is Word.REFUTED
 
+    def seeded_by(self, seed: int) -> "Verdict":
+        """The same, showing the seed that was given rather than the one that followed from it."""
+        return replace(self, evidence=replace(self.evidence, seed=seed))
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence for those who read no other.
+
+        Odds are those of the e-value when the audit stopped, see `audits.wording.odds`.
+        """
+        return _headline(self)
+
     def explain(self) -> str:
-        """One paragraph in plain language."""
-        return " ".join(part for part in _sentences(self) if part)
+        """The headline on a line of its own, then a paragraph of details in plain language."""
+        return f"{self.headline}\n{' '.join(part for part in _details(self) if part)}"
+
+    @property
+    def bound(self) -> str:
+        """The lower bound of ε in words, and why it may lie below a refuted claim; or nothing."""
+        return _bound(self)
 
     def to_json(self) -> str:
         """JSON text with the claim and the evidence inside."""
@@ -81,44 +97,95 @@ class Verdict:
         )
 
 
-def _sentences(verdict: Verdict) -> list[str]:
+def sample_size(evidence: Evidence) -> str:
+    """How much was looked at, in words."""
+    return f"{evidence.samples:,} {evidence.method.counted}"
+
+
+def _headline(verdict: Verdict) -> str:
+    evidence, sample = verdict.evidence, sample_size(verdict.evidence)
+    if verdict.word is Word.NOT_REFUTED:
+        return f"NOT REFUTED: {sample} did not contradict the claim, which is no proof of it."
+    if verdict.word is Word.INCONCLUSIVE:
+        return f"INCONCLUSIVE: {sample} cannot tell whether the claim is true."
+    if evidence.log_e_value is not None and evidence.log_largest_wealth is not None:
+        return f"REFUTED: odds of {odds(evidence.log_e_value)} against the claim after {sample}."
+    if evidence.p_value is not None:
+        rare = once_in(evidence.p_value)
+        return f"REFUTED: a true claim would look as bad as this at most {rare} times ({sample})."
+    return (
+        f"REFUTED: {sample} show more privacy loss than is claimed, with confidence "
+        f"{100 * evidence.confidence:g}%."
+    )
+
+
+def _details(verdict: Verdict) -> list[str]:
     evidence, claim = verdict.evidence, verdict.claim
     level = f"{100 * evidence.confidence:g}%"
     where = f" on {evidence.pair}" if evidence.pair else ""
     looked_at = f", looking at {evidence.statistic}" if evidence.statistic else ""
-    counted = "draws per side" if evidence.method.in_pairs else "trials"
-    sample = f"{evidence.samples:,} {counted}{where}{looked_at}"
-    method = evidence.method.value
+    how = f"({evidence.method.value}{where}{looked_at}; confidence {level})."
     sentences = []
     if verdict.word is Word.REFUTED:
         sentences.append(
-            f"REFUTED: the claim of {claim.describe()} is false, or an event of probability at "
-            f"most {1 - evidence.confidence:.2g} has happened ({method}, {sample})."
+            f"The claim of {claim.describe()} is false, or an event of probability at most "
+            f"{1 - evidence.confidence:.2g} has happened {how}"
         )
-        if evidence.log_e_value is not None and evidence.p_value is not None:
-            growth = math.exp(min(evidence.log_e_value, 700.0))
-            sentences.append(
-                "Bets against the claim, which a true claim lets nobody win in the long run, "
-                f"multiplied their stake by {growth:.3g} (p ≤ {up(evidence.p_value, 2)})."
+        if evidence.p_value is not None:
+            odds_of = (
+                "The odds are those of bets that no true claim lets anybody win in the long run"
             )
+            by_bets = evidence.log_largest_wealth is not None
+            p_value = f"p ≤ {up(evidence.p_value, 2)}"
+            sentences.append(f"{odds_of} ({p_value})." if by_bets else f"In numbers, {p_value}.")
     elif verdict.word is Word.NOT_REFUTED:
         sentences.append(
-            f"NOT REFUTED: {sample} did not contradict the claim of {claim.describe()} at "
-            f"confidence {level} ({method}). Another pair of data sets, another statistic "
-            "or more draws still might."
+            f"The claim is {claim.describe()} {how} Another pair of data sets, another statistic "
+            "or more draws still might contradict it."
         )
     else:
-        sentences.append(
-            f"INCONCLUSIVE: {sample} could not have told whether the claim of {claim.describe()} "
-            f"holds ({method}, confidence {level})."
-        )
+        sentences.append(f"The claim is {claim.describe()} {how}")
     sentences.append(verdict.reason)
-    if evidence.epsilon_lower > 0.0:
-        sentences.append(
-            f"On its own, the same sample shows ε ≥ {down(evidence.epsilon_lower, 3)} at "
-            f"δ = {evidence.delta:g} with confidence {level}"
-            + (_ONE_POINT if verdict.refuted and not claim.is_point else ".")
-        )
+    sentences.append(verdict.bound)
     if evidence.assumptions:
         sentences.append("This rests on: " + "; ".join(evidence.assumptions) + ".")
     return sentences
+
+
+def _bound(verdict: Verdict) -> str:
+    """The lower bound of ε, and why it may lie below a claim that is refuted."""
+    evidence, claim = verdict.evidence, verdict.claim
+    if evidence.epsilon_lower <= 0.0:
+        return ""
+    shown = (
+        f"ε ≥ {down(evidence.epsilon_lower, 3)} at δ = {evidence.delta:g} with confidence "
+        f"{100 * evidence.confidence:g}%"
+    )
+    if not is_below_claim(verdict):
+        return f"The same sample shows {shown}."
+    claimed = claim.epsilon_upper(evidence.delta)
+    if math.isinf(claimed):
+        return f"The same sample shows {shown}; the claim says nothing at this δ."
+    return (
+        f"A second look at the same sample shows {shown}. That this is less than the claimed "
+        f"{up(claimed, 3)} takes nothing from the verdict: {_why_below(claim)}"
+    )
+
+
+def is_below_claim(verdict: Verdict) -> bool:
+    """Whether the claim is refuted, and yet the bound of ε alone would not refute it."""
+    evidence = verdict.evidence
+    inside = verdict.refuted and 0.0 < evidence.delta < 1.0
+    return inside and evidence.epsilon_lower <= verdict.claim.epsilon_upper(evidence.delta)
+
+
+def _why_below(claim: Claim) -> str:
+    if isinstance(claim, PointClaim):
+        return (
+            "the verdict asks only whether the claimed ε can be true, whereas the bound must hold "
+            "for every ε at once and so needs more draws."
+        )
+    return (
+        "it is the claimed curve as a whole that the draws refute, whereas the bound looks at this "
+        "one δ, where more draws are needed."
+    )

@@ -11,10 +11,14 @@ __all__ = [
     "DIGITS",
     "PAPERS",
     "RELATIONS",
+    "about",
     "down",
+    "duration",
     "event_words",
     "finite",
     "interval",
+    "odds",
+    "once_in",
     "up",
 ]
 
@@ -61,6 +65,72 @@ def event_words(event: dpa.DpEvent) -> str:
         case dpa.ComposedDpEvent():
             return " and ".join(event_words(part) for part in event.events)
     return str(event)
+
+
+_LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+
+
+def odds(log_e_value: float) -> str:
+    """Odds against a claim, from the log of an e-value; rounded downwards.
+
+    An e-value E is what one unit has become that was bet against the claim at prices that are fair
+    if the claim is true: a net gain of E − 1 for a stake of 1. So "99 to 1" is E = 100, and an
+    event that a true claim allows with probability at most 1/100, whose own odds are 99 to 1.
+
+    It must be an e-value, E[E] ≤ 1 under the claim: the wealth at the moment at which an audit
+    stopped is one (optional stopping), whereas the largest wealth on the way is none, since its
+    mean has no bound. At a refutation the two are the same: the audit stops where it is largest.
+
+    >>> odds(4.8122), odds(45.0), odds(-0.1)
+    ('121 to 1', 'more than a trillion to 1', 'less than 1 to 1')
+    """
+    gain = math.expm1(min(log_e_value, 700.0))
+    for least, word in _LARGE:
+        if gain >= least:
+            return f"more than a {word} to 1"
+    return "less than 1 to 1" if gain < 1.0 else f"{_cut(gain):,} to 1"
+
+
+def once_in(probability: float) -> str:
+    """A small probability as "once in …", rounded to the side of the more likely.
+
+    >>> once_in(0.0003), once_in(1e-20)
+    ('once in 3,330', 'once in more than a trillion')
+    """
+    times = 1.0 / max(probability, 1e-300)
+    for least, word in _LARGE:
+        if times >= least:
+            return f"once in more than a {word}"
+    return f"once in {_cut(times):,}"
+
+
+def about(value: float) -> str:
+    """A rough number, to two digits; no bound.
+
+    >>> about(1_234_567.0), about(7.3)
+    ('1,200,000', '7')
+    """
+    unit = 10 ** max(0, len(str(int(value))) - 2)
+    return f"{round(value / unit) * unit:,}"
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, roughly.
+
+    >>> duration(0.4), duration(90), duration(7300)
+    ('1 s', '2 min', '2 h')
+    """
+    for unit, name in ((86_400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 1.45 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(1.0, seconds):.0f} s"
+
+
+def _cut(value: float) -> int:
+    """Three digits, rounded downwards."""
+    whole = math.floor(value)
+    unit = int(10 ** max(0, len(str(whole)) - 3))
+    return whole // unit * unit
 
 
 def finite(value: float) -> float | None:

@@ -3,8 +3,6 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Executor
 from typing import Any
 
 import dp_accounting as dpa
@@ -18,13 +16,14 @@ from audits.claims import (
     PointClaim,
     ZeroConcentratedClaim,
 )
-from audits.cli import Commands, drawing, options
+from audits.cli import Commands, drawing, executors, options
 from audits.cli.loading import Place, UserCodeError, UserMechanism, call, load
 from audits.pairs import Pair
 from audits.testing.auditor import DEFAULT_SAMPLES, audit
+from audits.testing.draws import DEFAULT_CHUNK
+from audits.testing.effort import Effort
 from audits.testing.hunting import hunt
-from audits.testing.workers import process_pool
-from audits.verdict import Verdict
+from audits.verdict import Verdict, is_below_claim
 from audits.wording import down, up
 
 _DESCRIPTION = """\
@@ -115,22 +114,24 @@ def add(commands: Commands) -> None:
         metavar="C",
         help="for a hunt: the norm to which the mechanism clips a record, default 1",
     )
+    options.add_limits(parser, samples=DEFAULT_SAMPLES)
     parser.add_argument(
-        "--confidence",
+        "--seconds",
         type=float,
-        default=0.99,
-        help="in (0, 1), default 0.99: a true claim is refuted with probability at most 0.01",
+        metavar="T",
+        help="the time to spend, after which no more is drawn; default: no limit, for a hunt 30",
     )
     parser.add_argument(
-        "--max-samples",
-        type=float,
-        default=DEFAULT_SAMPLES,
+        "--chunk-size",
+        type=int,
+        default=DEFAULT_CHUNK,
         metavar="COUNT",
-        help=f"the most draws per data set, default {DEFAULT_SAMPLES:,}; it stops as soon as the "
-        "claim is refuted",
+        help=f"the most outputs asked of (data, rng, n) in one call, default {DEFAULT_CHUNK}; a "
+        "smaller one gives slow mechanisms work for more workers. It is part of what the seed "
+        "determines",
     )
     options.add_seed(parser)
-    options.add_workers(parser, default=1)
+    executors.add_executors(parser, default=1)
     options.add_plot(parser, "draw the evidence")
     options.add_json(parser)
     parser.set_defaults(run=_run)
@@ -139,34 +140,50 @@ def add(commands: Commands) -> None:
 def _run(given: argparse.Namespace) -> int:
     place = Place.parse("TARGET", given.target)
     drawing.check_plot(given.plot)
-    most = validate.real("--max-samples", given.max_samples)
+    seed = options.read_seed(given)
     settings: dict[str, Any] = {
-        "confidence": validate.open_unit("--confidence", given.confidence),
-        "max_samples": validate.count("--max-samples", most),
-        "rng": np.random.default_rng(validate.count("--seed", given.seed, minimum=0)),
+        **options.read_limits(given),
+        "rng": np.random.default_rng(seed),
         "delta": None if given.delta is None else options.read_delta(given),
+        "chunk_size": validate.count("--chunk-size", given.chunk_size),
     }
+    if given.seconds is not None:
+        settings["seconds"] = validate.positive("--seconds", given.seconds)
     # Whatever the user's code prints must not end up in our output.
     with contextlib.redirect_stdout(sys.stderr):
         mechanism = UserMechanism.find(place, given.one_at_a_time)
         claim, pair = _claim(given, place), _pair(given, place)
-        with _workers(given.workers, place) as executor:
+        notice = Effort(claim, settings["confidence"]).notice(settings["max_samples"])
+        if notice:
+            print(notice, file=sys.stderr)
+        # A worker loads the user's code first, so that objects of its classes can be sent to it.
+        with executors.executor_of(given, first=load, arguments=(place.module,)) as executor:
+            if given.cluster is not None:
+                mechanism = mechanism.by_value()
+            settings["executor"] = executor
             if pair is None:
-                print("no pair given: hunting for one", file=sys.stderr)
-                bound = validate.positive("--bound", given.bound)
-                try:
-                    verdict = hunt(mechanism, claim, bound=bound, executor=executor, **settings)
-                except UserCodeError as error:
-                    raise type(error)(
-                        f"{error} A hunt gives it arrays of shape (records, dimension); give PAIR "
-                        "or --pair for other data."
-                    ) from error
+                verdict = _hunt(given, mechanism, claim, settings)
             else:
-                verdict = audit(mechanism, pair, claim, executor=executor, **settings)
+                verdict = audit(mechanism, pair, claim, **settings)
+    verdict = verdict.seeded_by(seed)
     if given.plot is not None:
         drawing.draw_verdict(given.plot, verdict)
-    print(verdict.to_json() if given.json else _text(verdict, place, given.seed))
+    print(verdict.to_json() if given.json else _text(verdict, place))
     return 1 if verdict.refuted else 0
+
+
+def _hunt(
+    given: argparse.Namespace, mechanism: UserMechanism, claim: Claim, settings: dict[str, Any]
+) -> Verdict:
+    print("no pair given: hunting for one", file=sys.stderr)
+    bound = validate.positive("--bound", given.bound)
+    try:
+        return hunt(mechanism, claim, bound=bound, **settings)
+    except UserCodeError as error:
+        raise type(error)(
+            f"{error} A hunt gives it arrays of shape (records, dimension); give PAIR or --pair "
+            "for other data."
+        ) from error
 
 
 def _claim(given: argparse.Namespace, place: Place) -> Claim:
@@ -234,35 +251,20 @@ def _pair(given: argparse.Namespace, place: Place) -> Pair | None:
     return Pair(found[0], found[1], f"the pair {where}")
 
 
-@contextlib.contextmanager
-def _workers(count: int, place: Place) -> Iterator[Executor | None]:
-    if validate.count("--workers", count) == 1:
-        yield None
-        return
-    # A worker loads the user's code first, so that objects of its classes can be sent to it.
-    with process_pool(count, load, place.module) as pool:
-        yield pool
-
-
-def _claimed(verdict: Verdict) -> str:
-    """The claim at the δ of the evidence, to hold the evidence against."""
-    delta = verdict.evidence.delta
-    return f"ε ≤ {up(verdict.claim.epsilon_upper(delta), 3)} at δ = {delta:g}"
-
-
-def _text(verdict: Verdict, place: Place, seed: int) -> str:
+def _text(verdict: Verdict, place: Place) -> str:
     evidence = verdict.evidence
+    claimed = verdict.claim.epsilon_upper(evidence.delta)
+    beside = ", weaker than the verdict: see above" if is_below_claim(verdict) else ""
     rows = {
         "mechanism": str(place),
-        "claim": verdict.claim.describe(),
+        "claim": f"{verdict.claim.describe()}: ε ≤ {up(claimed, 3)} at δ = {evidence.delta:g}",
         "pair": evidence.pair,
         "statistic": evidence.statistic,
         "draws per side": f"{evidence.samples:,}",
-        "claimed": _claimed(verdict),
-        "evidence": f"ε ≥ {down(evidence.epsilon_lower, 3)} at δ = {evidence.delta:g}",
         "p-value": f"{up(evidence.p_value or 0.0, 2)}, valid at any stopping time",
+        "bound of ε": f"ε ≥ {down(evidence.epsilon_lower, 3)} at δ = {evidence.delta:g}{beside}",
         "confidence": f"{100 * evidence.confidence:g} %",
-        "seed": str(seed),
+        "seed": str(evidence.seed),
     }
     table = "\n".join(f"  {name:<16}{value}" for name, value in rows.items() if value)
     return f"{verdict.explain()}\n\n{table}"

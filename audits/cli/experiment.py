@@ -7,6 +7,7 @@ import math
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import dp_accounting as dpa
 import numpy as np
 
 from accountants import validate
-from audits.cli import Commands, options
+from audits.cli import Commands, executors, options
 from audits.wording import interval
 
 if TYPE_CHECKING:
@@ -78,17 +79,9 @@ def add(commands: Commands) -> None:
     )
     options.add_noise(assay, required=False)
     assay.add_argument("--epsilon", type=float, metavar="ε", help="a claim: ε at the file's δ")
-    assay.add_argument(
-        "--confidence", type=float, default=0.99, help="in (0, 1), default 0.99, of each audit"
-    )
-    assay.add_argument(
-        "--max-samples",
-        type=float,
-        default=20_000,
-        metavar="COUNT",
-        help="the most draws per data set, default 20,000",
-    )
+    options.add_limits(assay, samples=20_000)
     options.add_seed(assay)
+    executors.add_executors(assay, default=1)
     assay.set_defaults(run=_assay)
     for parser in (plan, run, assay):
         parser.add_argument("file", metavar="FILE", help="the experiment, TOML or JSON")
@@ -184,19 +177,15 @@ def _assay(given: argparse.Namespace) -> int:
     from audits.assay import assay
 
     experiment = _load(given)
-    rng = np.random.default_rng(validate.count("--seed", given.seed, minimum=0))
-    most = validate.count("--max-samples", validate.real("--max-samples", given.max_samples))
-    found = [
-        assay(
-            experiment,
-            scope=scope,
-            claim=_claim(given, experiment, scope),
-            confidence=validate.open_unit("--confidence", given.confidence),
-            max_samples=most,
-            rng=rng,
-        )
-        for scope in experiment.scopes
-    ]
+    limits, seed = options.read_limits(given), options.read_seed(given)
+    rng = np.random.default_rng(seed)
+    claims = [_claim(given, experiment, scope) for scope in experiment.scopes]
+    with executors.executor_of(given) as executor:
+        found = [
+            assay(experiment, scope=scope, claim=claim, rng=rng, executor=executor, **limits)
+            for scope, claim in zip(experiment.scopes, claims, strict=True)
+        ]
+    found = [replace(one, verdict=one.verdict.seeded_by(seed)) for one in found]
     if given.json:
         print(json.dumps([json.loads(one.to_json()) for one in found], indent=2))
     else:

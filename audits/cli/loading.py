@@ -3,12 +3,11 @@
 import functools
 import importlib
 import importlib.util
-import inspect
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +15,9 @@ from typing import Any
 import numpy as np
 
 from accountants.validate import did_you_mean
+from audits.cli.executors import by_value
+from audits.testing.draws import repeat
+from audits.testing.signatures import gives_one
 
 _NOT_STOPPED = (Exception, SystemExit, GeneratorExit)  # all but an interrupt
 
@@ -47,6 +49,11 @@ class Place:
     def __str__(self) -> str:
         return f"{self.module}:{self.name}"
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file rather than a module."""
+        return _is_file(self.module)
+
     def find(self) -> Any:
         """What the name stands for."""
         module = load(self.module)
@@ -59,10 +66,14 @@ class Place:
         return getattr(module, self.name)
 
 
+def _is_file(module: str) -> bool:
+    return module.endswith(".py") or os.sep in module
+
+
 @functools.cache
 def load(module: str) -> ModuleType:
     """A module by its name or its file, executed once per process."""
-    is_file = module.endswith(".py") or os.sep in module
+    is_file = _is_file(module)
     path = Path(module).resolve()
     if is_file and not path.is_file():
         raise ValueError(f"`{module}` must be a Python file, got none there.")
@@ -101,10 +112,17 @@ def call(place: Place, function: Callable[..., Any], *arguments: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class UserMechanism:
-    """A user's function as a mechanism; travels to another process as its name."""
+    """A user's function as a mechanism.
+
+    Attributes:
+      place: Where it is; to another process it travels as this name.
+      one_at_a_time: Whether it gives one output a call.
+      function: The function itself where it is to travel by value, to workers without the file.
+    """
 
     place: Place
     one_at_a_time: bool
+    function: Callable[..., Any] | None = None
 
     @classmethod
     def find(cls, place: Place, one_at_a_time: bool | None) -> "UserMechanism":
@@ -113,16 +131,21 @@ class UserMechanism:
         if not callable(function):
             raise ValueError(f"`{place}` must be a function, got {function!r}.")
         if one_at_a_time is None:
-            one_at_a_time = not _takes_a_count(place, function)
+            one_at_a_time = gives_one(str(place), function)
         return cls(place, one_at_a_time)
+
+    def by_value(self) -> "UserMechanism":
+        """The same for a cluster; what is in a file goes along, modules must be installed there."""
+        if self.place.is_file:
+            by_value(load(self.place.module))
+            return replace(self, function=self.place.find())
+        return self
 
     def __call__(self, data: Any, rng: np.random.Generator, n: int) -> Any:
         """`n` outputs."""
-        function = self.place.find()
-        if self.one_at_a_time:
-            outputs = [call(self.place, function, data, rng) for _ in range(n)]
-        else:
-            outputs = call(self.place, function, data, rng, n)
+        function = self.place.find() if self.function is None else self.function
+        called = functools.partial(call, self.place, function)
+        outputs = repeat(called)(data, rng, n) if self.one_at_a_time else called(data, rng, n)
         if not hasattr(outputs, "__len__") or len(outputs) != n:
             got = f"{len(outputs)}" if hasattr(outputs, "__len__") else repr(outputs)
             raise UserCodeError(
@@ -142,21 +165,6 @@ def _first(outputs: Any) -> Any:
         return outputs[0]
     except (TypeError, IndexError, KeyError):
         return outputs
-
-
-def _takes_a_count(place: Place, function: Callable[..., Any]) -> bool:
-    """Whether it is `(data, rng, n)`; a third argument with a default is a setting, not n."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"`{place}` must have a signature; try --one-at-a-time.") from error
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    needed = [p for p in positional if p.default is p.empty or p.name == "n"]
-    if len(needed) not in (2, 3):
-        raise ValueError(
-            f"`{place}` must take (data, rng, n) or (data, rng), got {inspect.signature(function)}."
-        )
-    return len(needed) == 3
 
 
 def _what(error: BaseException) -> str:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
@@ -179,6 +179,39 @@ def add_seed(parser: Container) -> None:
         help="of all draws, a whole number of at least 0; default 0. The same seed gives the same "
         "outcome",
     )
+
+
+def add_limits(parser: Container, *, samples: int, audit: str = "audit") -> None:
+    """Adds `--confidence` and `--max-samples`."""
+    parser.add_argument(
+        "--confidence",
+        type=float,
+        default=0.99,
+        help=f"in (0, 1), default 0.99, of each {audit}: a true claim is refuted with probability "
+        "at most 0.01",
+    )
+    parser.add_argument(
+        "--max-samples",
+        type=float,
+        default=samples,
+        metavar="COUNT",
+        help=f"the most draws per data set, default {samples:,}; it stops as soon as the claim is "
+        "refuted",
+    )
+
+
+def read_limits(options: argparse.Namespace) -> dict[str, Any]:
+    """Confidence and the most draws, as keywords of an audit."""
+    most = validate.real("--max-samples", options.max_samples)
+    return {
+        "confidence": validate.open_unit("--confidence", options.confidence),
+        "max_samples": validate.count("--max-samples", most),
+    }
+
+
+def read_seed(options: argparse.Namespace) -> int:
+    """The seed."""
+    return validate.count("--seed", options.seed, minimum=0, maximum=2**128)
 
 
 def add_workers(parser: Container, *, default: int) -> None:

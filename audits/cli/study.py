@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 from accountants import validate
-from audits.cli import Commands
+from audits.cli import Commands, executors
 from audits.cli import options as shared
-from audits.testing.workers import process_pool
 
 # As in `audits.papers.studies`, which the other commands need not wait for.
 _NAMES = ("workshop-table5", "thesis-linreg", "tmlr-adult", "tum-credit")
@@ -52,7 +51,7 @@ def add(commands: Commands) -> None:
         metavar="FOLDER",
         help="for the record, the figures and the journal; default ./studies",
     )
-    shared.add_workers(study, default=os.cpu_count() or 1)
+    executors.add_executors(study, default=os.cpu_count() or 1)
     shared.add_json(study)
     study.set_defaults(run=_study)
 
@@ -70,10 +69,9 @@ def _study(options: argparse.Namespace) -> int:
         raise ValueError("`--redraw` must be without `--seeds`: a record has its own.")
     if options.seeds is not None:
         validate.count("--seeds", options.seeds)
-    workers = validate.count("--workers", options.workers)
     if not options.redraw:
         shared.check_writable("--output", options.output / f"{options.name}.json")
-    with process_pool(workers) as pool:
+    with executors.executor_of(options, alone=False) as pool:
         if options.redraw:
             record = redraw_study(study, quick=options.quick, folder=options.output, executor=pool)
         else:

@@ -128,7 +128,9 @@ def _explain(one: "Examination | Lint") -> None:
         sides = [one.flawed().sentence, one.repaired().sentence]
     else:
         sides = [one.flawed.explain(), one.repaired.explain()]
-    print(f"\nFlawed: {_wrapped(sides[0])}\n\nRepaired: {_wrapped(sides[1])}")
+    for name, side in zip(("Flawed", "Repaired"), sides, strict=True):
+        headline, *details = side.split("\n")
+        print("\n" + "\n".join(map(_wrapped, [f"{name}: {headline}", *details])))
     witness = None if isinstance(one, Lint) else one.specimen.witness
     if witness is not None:
         print(

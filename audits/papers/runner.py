@@ -4,13 +4,12 @@ A job whose line is in the journal whole, with the same function and arguments, 
 a study that was killed loses the jobs in flight and nothing else.
 """
 
-import concurrent.futures
 import io
 import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -19,6 +18,7 @@ from accountants.files import write_atomically
 from accountants.seals import read_sealed, write_sealed
 from audits.papers.journal import Entry, Journal, only_one
 from audits.papers.study import Job, Result, Results, Study, Table
+from audits.testing.dispatch import WorkerLostError, completed
 
 Settings = TypeVar("Settings")
 
@@ -196,20 +196,14 @@ def _finished(
         for job in jobs:
             yield job, *_timed(job)
         return
-    futures: dict[Future[tuple[Result, float]], Job] = {
-        executor.submit(_timed, job): job for job in jobs
-    }
     try:
-        for future in concurrent.futures.as_completed(futures):
-            yield futures[future], *future.result()
-    except BrokenExecutor as error:
+        for job, (result, seconds) in completed(executor, _timed, jobs):
+            yield job, result, seconds
+    except WorkerLostError as error:
         raise ChildProcessError(
             "A worker was lost, perhaps for want of memory. What is finished is kept: give the "
             "same command again, with fewer workers if it happens again."
         ) from error
-    finally:
-        for future in futures:
-            future.cancel()
 
 
 def _timed(job: Job) -> tuple[Result, float]:

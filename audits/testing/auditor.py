@@ -14,10 +14,9 @@ from audits.claims import Claim, GaussianClaim, PointClaim
 from audits.claims.region import Region
 from audits.evidence import Evidence, Method
 from audits.pairs import Pair
-from audits.testing.bets import best_bet
 from audits.testing.draws import DEFAULT_CHUNK, DrawFunction, Draws
+from audits.testing.effort import Effort
 from audits.testing.epsilon_sequence import EpsilonSequence
-from audits.testing.guesses import Guess, normal_cells
 from audits.testing.panel import Panel
 from audits.testing.progress import Progress
 from audits.testing.sequential import log_threshold
@@ -32,13 +31,12 @@ DEFAULT_SAMPLES = 100_000
 MOST_SAMPLES = 10**9
 _DEFAULT_DELTA = 1e-5
 _PATH_POINTS = 240
-# An audit that could not see twice the claimed privacy loss does not count as one.
-_REFERENCE, _LEAST_REFERENCE = 2.0, 0.1
 _REPEATED = (
     "Outputs came again in the same order from calls with different seeds: the mechanism has a "
     "generator of its own that starts anew in each call, or answers from a cache. Such draws are "
     "not independent, and nothing can be judged by them; let it draw from the `rng` it is given."
 )
+_ALL_THE_SAME = "All outputs were the same, on both data sets: is that what is released?"
 _ALTERED = (
     "The mechanism altered its data in place; each call had a copy of its own, so that no other "
     "call has seen it."
@@ -68,8 +66,8 @@ def audit(
     however long one looks. The claim is tested as a whole curve in both directions.
 
     Args:
-      mechanism: `(data, rng, n) -> n independent outputs`, see `audits.repeat`; or an experiment,
-        of which the adversary's view is drawn.
+      mechanism: `(data, rng, n) -> n independent outputs`, or `(data, rng) -> output`; or an
+        experiment, of which the adversary's view is drawn.
       pair: Two neighbouring data sets, as a tuple or a `Pair`.
       claim: What is asserted; of a certificate, its event under its relation (`Claim.of`).
       scope: Whose view of an experiment; its first scope if not given.
@@ -101,16 +99,17 @@ def audit(
     neighbours, claim = Pair.of(pair), Claim.of(claim)
     if delta is None:
         delta = (claim.delta if isinstance(claim, PointClaim) else 0.0) or _DEFAULT_DELTA
-    seed = _seed(rng)
+    seed, effort = _seed(rng), Effort(claim, confidence)
     drawn = _as_drawn(mechanism, scope)
     sampler = Draws(drawn, (neighbours.first, neighbours.second), seed, executor, chunk_size)
     run = Run(sampler, claim.region(), confidence, validate.closed_unit("delta", delta), statistic)
     try:
-        run.to_the_end(max_samples, Progress(max_samples, progress), seconds)
+        shown = Progress(max_samples, progress, notice=lambda: effort.notice(max_samples))
+        run.to_the_end(max_samples, shown, seconds)
     finally:
         sampler.close()
     evidence = run.evidence(pair=neighbours.name, seed=seed)
-    word, reason = _judge(run, claim, confidence)
+    word, reason = _judge(run, effort)
     reasons = (reason, _ALTERED if sampler.altered else "")
     return Verdict(
         word=word, claim=claim, evidence=evidence, reason=" ".join(filter(None, reasons))
@@ -190,6 +189,7 @@ class Run:
     def to_the_end(self, max_samples: int, progress: Progress, seconds: float = math.inf) -> None:
         """Draws until the claim is refuted, draws repeat, or `max_samples` or the time is up."""
         deadline = time.monotonic() + seconds
+        progress.begin()
         probe = self.sampler.probe()
         test = self.test = Panel.of(self.statistic, probe, self.curve, self.log_threshold)
         while test.crossed is None and test.samples < max_samples:
@@ -246,38 +246,17 @@ def _seed(rng: np.random.Generator) -> int:
     return int(validate.generator("rng", rng).integers(2**63))
 
 
-def _judge(run: Run, claim: Claim, confidence: float) -> tuple[Word, str]:
-    weak = (
-        "A single (ε, δ) is a weak claim: it only limits rare outcomes, so a false one takes far "
-        "more draws to refute than a false curve; state the event or the whole profile to test it "
-        "sharply."
-        if claim.is_point
-        else ""
-    )
+def _judge(run: Run, effort: Effort) -> tuple[Word, str]:
     if run.sampler.repeated:
         return Word.INCONCLUSIVE, _REPEATED
     if run.test.crossed is not None:
-        return Word.REFUTED, weak
+        return Word.REFUTED, effort.advice
     seen = np.concatenate(run.test.past)
-    if seen.size and seen.min() == seen.max():
-        weak = f"All outputs were the same, on both data sets: is that what is released? {weak}"
-    needed = draws_needed(run.curve, confidence)
-    if run.test.samples < needed:
-        size = f"about {needed:,.0f}" if math.isfinite(needed) else "no number of"
-        return Word.INCONCLUSIVE, (
-            "Even a Gaussian mechanism with twice the claimed privacy loss would need "
-            f"{size} draws per side to be noticed. {weak}".strip()
-        )
-    return Word.NOT_REFUTED, weak.strip()
-
-
-def draws_needed(curve: Region, confidence: float) -> float:
-    """Draws per side that convict, on average, a Gaussian mechanism with twice the claimed loss."""
-    scale = max(_REFERENCE * curve.gaussian_scale(), _LEAST_REFERENCE)
-    edges = np.linspace(-0.5 * scale - 5.0, 0.5 * scale + 5.0, 48)
-    guess = Guess(edges, normal_cells(edges - 0.5 * scale), normal_cells(edges + 0.5 * scale))
-    growth = best_bet(guess.first, guess.second, curve, gap=0.05).growth
-    return log_threshold(confidence) / growth if growth > 1e-12 else math.inf
+    same = bool(seen.size and seen.min() == seen.max())
+    said = [_ALL_THE_SAME if same else "", effort.advice]
+    if run.test.samples >= effort.needed:
+        return Word.NOT_REFUTED, " ".join(filter(None, said))
+    return Word.INCONCLUSIVE, " ".join(filter(None, [effort.shortfall, *said]))
 
 
 def _trade_off(first: FloatArray, second: FloatArray) -> tuple[tuple[int, int, int], ...]:

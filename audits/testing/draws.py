@@ -5,41 +5,47 @@ that depends on nothing but the audit's own progress. So the outputs are the sam
 workers, any order of completion and any number of retries: a chunk that is lost with its worker is
 drawn again with the same seed, and each chunk's result is used exactly once.
 
+A mechanism that gives many outputs a call is called once a side and block, up to `chunk_size`: only
+its author knows what a batch saves. One that gives one output a call has nothing to save, so that a
+block is cut into many small chunks, for as many workers. How many chunks travel together is decided
+by what a draw was measured to cost (`audits.testing.dispatch`), which changes no seed.
+
 No call of a mechanism can reach another one's data or outputs (`audits.testing.isolation`).
 """
 
-import concurrent.futures
-from collections.abc import Callable, Sized
-from concurrent.futures import Executor, Future
+import time
+from collections.abc import Callable, Sequence, Sized
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from accountants import validate
+from audits.testing.dispatch import Dispatch, WorkerLostError, bundled, opened
 from audits.testing.isolation import RepeatedDraws, fingerprint, own, seeded_globals
 from audits.testing.outputs import Raised
+from audits.testing.signatures import gives_one
+from audits.testing.workers import this_worker
+
+__all__ = ["DEFAULT_CHUNK", "DrawFunction", "Draws", "Repeated", "WorkerLostError", "repeat"]
 
 DrawFunction = Callable[[Any, np.random.Generator, int], Any]
-Task = tuple[int, int, int]  # side, chunk number, size
+Piece = tuple[int, int, int]  # side, chunk number, size
 
 DEFAULT_CHUNK = 2048
 # Outputs of each chunk of the probe: as many as `RepeatedDraws` needs.
 PROBE = 12
 _PROBE_NUMBER = 2**31
-_RETRIES = 4
-# Losing a worker looks like this; names for libraries that are not imported here.
-_LOST = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledError, ConnectionError)
-_LOST_BY_NAME = frozenset({"KilledWorker", "FutureCancelledError", "CommClosedError"})
-
-
-class WorkerLostError(RuntimeError):
-    """A chunk was lost with its worker more often than it was worth retrying."""
+# Into so many chunks a block of a side is cut where each output is a call of its own.
+_PIECES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
     """A one-at-a-time function as a mechanism; see `repeat`."""
+
+    one_at_a_time: ClassVar[bool] = True
 
     function: Callable[[Any, np.random.Generator], Any]
 
@@ -104,8 +110,27 @@ def draw_chunk(
         got = validate.shown(outputs)
         raise TypeError(f"`mechanism` must return n = {size} outputs, got {got}.")
     if len(outputs) != size:
-        raise ValueError(f"`mechanism` must return n = {size} outputs, got {len(outputs)}.")
+        raise ValueError(
+            f"`mechanism` must return n = {size} outputs, got {len(outputs)}; one that gives a "
+            "single output takes (data, rng) only."
+        )
     return Chunk(outputs, watched and before != fingerprint(given))
+
+
+class Drawn(NamedTuple):
+    """What a worker sends back: chunks in order, the seconds they took, and who drew them."""
+
+    chunks: list[Chunk]
+    seconds: float
+    worker: str
+
+
+def draw_pieces(work: Any, pieces: tuple[Piece, ...]) -> Drawn:
+    """Draws chunks; runs on a worker."""
+    mechanism, pair, seed = opened(work)
+    began = time.perf_counter()
+    chunks = [draw_chunk(mechanism, pair[piece[0]], seed, *piece) for piece in pieces]
+    return Drawn(chunks, time.perf_counter() - began, this_worker())
 
 
 @dataclass(slots=True)
@@ -113,7 +138,7 @@ class Draws:
     """Outputs of a mechanism on both data sets of a pair, block by block.
 
     Args:
-      mechanism: `(data, rng, n) -> n outputs`.
+      mechanism: `(data, rng, n) -> n outputs`, or `(data, rng) -> output`.
       pair: The two data sets.
       seed: Seeds every chunk.
       executor: Where chunks are drawn; in this process if `None`.
@@ -121,40 +146,47 @@ class Draws:
 
     Attributes:
       altered: Whether the mechanism has altered its data in place, which no other call has seen.
+      seconds_per_draw: What a draw took on a worker, on average; 0 before the first.
     """
 
-    mechanism: DrawFunction
+    mechanism: DrawFunction | Callable[[Any, np.random.Generator], Any]
     pair: tuple[Any, Any]
     seed: int
     executor: Executor | None = None
     chunk_size: int = DEFAULT_CHUNK
     altered: bool = field(default=False, init=False)
+    seconds_per_draw: float = field(default=0.0, init=False)
     _repeats: RepeatedDraws = field(default_factory=RepeatedDraws, init=False)
+    _short: dict[tuple[str, int], list[Any]] = field(default_factory=dict, init=False)
     _next: int = field(default=0, init=False)
-    _own: Executor | None = field(default=None, init=False)
+    _one_at_a_time: bool = field(init=False)
+    _timed: tuple[float, int] = field(default=(0.0, 0), init=False)
+    _dispatch: Dispatch = field(init=False)
 
     def __post_init__(self) -> None:
         validate.function("mechanism", self.mechanism)
         validate.count("chunk_size", self.chunk_size)
+        if gives_one("mechanism", self.mechanism):
+            self.mechanism = repeat(self.mechanism)  # type: ignore[arg-type]
+        self._one_at_a_time = bool(getattr(self.mechanism, "one_at_a_time", False))
+        self._dispatch = Dispatch((self.mechanism, self.pair, self.seed), self.executor)
 
     def draw(self, count: int) -> tuple[Any, Any]:
         """`count` outputs of each side; in arrays if the mechanism returns arrays."""
-        sizes = [self.chunk_size] * (count // self.chunk_size)
-        if count % self.chunk_size:
-            sizes.append(count % self.chunk_size)
-        tasks = [
+        size = self.chunk_size
+        if self._one_at_a_time:
+            size = min(size, -(-count // _PIECES))
+        sizes = [size] * (count // size)
+        if count % size:
+            sizes.append(count % size)
+        pieces = [
             (side, self._next + number, size)
             for side in (0, 1)
             for number, size in enumerate(sizes)
         ]
         self._next += len(sizes)
-        found = self._run_all(tasks)
-        for task in tasks:
-            self._repeats.look(found[task].outputs)
-            self.altered |= found[task].altered
-        return _join([found[t].outputs for t in tasks if t[0] == 0]), _join(
-            [found[t].outputs for t in tasks if t[0] == 1]
-        )
+        outputs = self._drawn(pieces)
+        return _join(outputs[: len(sizes)]), _join(outputs[len(sizes) :])
 
     @property
     def repeated(self) -> bool:
@@ -170,81 +202,54 @@ class Draws:
           Exception: What the mechanism raises, if it gives nothing else on either side.
         """
         size = min(PROBE, self.chunk_size)
-        tasks = [(side, _PROBE_NUMBER + k, size) for side in (0, 1) for k in range(2)]
-        found = [chunk.outputs for chunk in self._run_all(tasks).values()]
-        for outputs in found:
-            self._repeats.look(outputs)
-        joined = _join(found)
+        pieces = [(side, _PROBE_NUMBER + k, size) for side in (0, 1) for k in range(2)]
+        joined = _join(self._drawn(pieces, apart=True))
         if all(isinstance(output, Raised) for output in joined):
             raise joined[0].error
         return joined
 
     def close(self) -> None:
         """Ends the workers that replaced a broken executor, if there are any."""
-        if self._own is not None:
-            self._own.shutdown(wait=False, cancel_futures=True)
-            self._own = None
+        self._dispatch.close()
 
-    def _run_all(self, tasks: list[Task]) -> dict[Task, Chunk]:
-        executor = self._own or self.executor
-        if executor is None:
-            return {
-                task: draw_chunk(self.mechanism, self.pair[task[0]], self.seed, *task)
-                for task in tasks
-            }
-        found: dict[Task, Chunk] = {}
-        for _ in range(_RETRIES):
-            lost = self._run_on(executor, [task for task in tasks if task not in found], found)
-            if lost is None:
-                return found
-            if isinstance(lost, concurrent.futures.BrokenExecutor):
-                self.close()
-                executor = self._own = _fresh_like(executor)
-        raise WorkerLostError(
-            f"{len(tasks) - len(found)} chunks were lost with their workers {_RETRIES} times."
-        )
-
-    def _run_on(
-        self, executor: Executor, tasks: list[Task], found: dict[Task, Chunk]
-    ) -> BaseException | None:
-        """Fills `found`; returns the first loss of a worker, raises any other error."""
-        lost: BaseException | None = None
-        futures: dict[Task, Future[Chunk]] = {}
+    def _drawn(self, pieces: Sequence[Piece], *, apart: bool = False) -> list[Any]:
+        """The outputs of each piece, in order; `apart`: each is a task of its own."""
+        sizes = [size for _, _, size in pieces]
+        runs = bundled(sizes, np.inf if apart else self.seconds_per_draw)
+        tasks = [tuple(pieces[run]) for run in runs]
+        found = self._dispatch.run(draw_pieces, tasks)
+        outputs = []
+        seconds, draws = self._timed
         for task in tasks:
-            try:
-                futures[task] = executor.submit(
-                    draw_chunk, self.mechanism, self.pair[task[0]], self.seed, *task
-                )
-            except _LOST as error:
-                lost = error
-                break
-        for task, future in futures.items():
-            try:
-                found[task] = future.result()
-            except BaseException as error:
-                if not _is_loss(error):
-                    for other in futures.values():
-                        other.cancel()
-                    raise
-                lost = lost or error
-        return lost
+            drawn: Drawn = found[task]
+            seconds, draws = seconds + drawn.seconds, draws + sum(size for _, _, size in task)
+            for (side, _, _), chunk in zip(task, drawn.chunks, strict=True):
+                self._look(drawn.worker, side, chunk.outputs)
+                self.altered |= chunk.altered
+                outputs.append(chunk.outputs)
+        self._timed = seconds, draws
+        self.seconds_per_draw = seconds / draws
+        return outputs
+
+    def _look(self, worker: str, side: int, outputs: Any) -> None:
+        """Looks for repeats, each draw once; chunks too short for it wait for a worker's next."""
+        if len(outputs) < PROBE:
+            waiting = self._short.setdefault((worker, side), [])
+            waiting.extend(outputs)
+            if len(waiting) < PROBE:
+                return
+            outputs = _array(self._short.pop((worker, side)))
+        self._repeats.look(outputs)
 
 
-def _is_loss(error: BaseException) -> bool:
-    return isinstance(error, _LOST) or type(error).__name__ in _LOST_BY_NAME
+def _array(outputs: list[Any]) -> Any:
+    """Numbers and arrays of one shape as one array, of which a look is fast."""
+    kinds = {(type(one), getattr(one, "shape", None)) for one in outputs}
+    plain = len(kinds) == 1 and isinstance(outputs[0], float | np.number | np.ndarray)
+    return np.array(outputs) if plain else outputs
 
 
-def _fresh_like(executor: Executor) -> Executor:
-    """A process pool like the broken one, which cannot be used again."""
-    return concurrent.futures.ProcessPoolExecutor(
-        max_workers=getattr(executor, "_max_workers", None),
-        mp_context=getattr(executor, "_mp_context", None),
-        initializer=getattr(executor, "_initializer", None),
-        initargs=getattr(executor, "_initargs", ()),
-    )
-
-
-def _join(parts: list[Any]) -> Any:
+def _join(parts: Sequence[Any]) -> Any:
     shapes = {part.shape[1:] if isinstance(part, np.ndarray) else None for part in parts}
     if len(shapes) == 1 and None not in shapes:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -62,7 +62,7 @@ def hunt(
     raised.
 
     Args:
-      mechanism: `(data, rng, n) -> n independent outputs`.
+      mechanism: `(data, rng, n) -> n independent outputs`, or `(data, rng) -> output`.
       claim: What is asserted, or a certificate; its relation says which data sets are neighbours.
       rng: Seeds exploration and test.
       domain: The data that the mechanism is said to accept. Without one, arrays of up to eight

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -76,6 +77,11 @@ class _Worker(SpawnProcess):
 
 class _Context(SpawnContext):
     Process = _Worker
+
+
+def this_worker() -> str:
+    """Which process and thread this is, on which machine."""
+    return f"{socket.gethostname()}/{os.getpid()}/{threading.get_ident()}"
 
 
 def _start(first: Callable[..., Any] | None, arguments: tuple[Any, ...]) -> None:

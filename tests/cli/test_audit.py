@@ -5,12 +5,15 @@ a change of seed alone would raise a false alarm with at most that probability.
 """
 
 import json
+import re
 import subprocess
 import sys
 
+import dp_accounting as dpa
+import numpy as np
 import pytest
 
-from audits import Verdict, Word
+from audits import EventClaim, Pair, Verdict, Word, audit
 from audits.cli.main import main
 
 USER_CODE = """
@@ -29,6 +32,10 @@ def too_little_noise(data, rng):
 
 def repaired(data, rng, n, scale=1.0):
     return sum(data) + rng.normal(scale=scale, size=n)
+
+def leaves_traces(data, rng):
+    data[0] += 1.0
+    return sum(data) - 1.0 + rng.normal()
 
 def pair_of_arrays():
     return np.ones(3), np.ones(2)
@@ -178,9 +185,53 @@ def test_the_evidence_is_named_beside_the_claim(user_file, capsys):
     """ε = 4.3772 at δ = 1e-5 for μ = 1 (Balle and Wang 2018, Theorem 8)."""
     assert main(["audit", f"{user_file}:too_little_noise", *CLAIMED]) == 1
     out = capsys.readouterr().out
-    assert "multiplied their stake by" in out
-    assert "one point, where the claim is tested as a whole curve" in out
+    first, details = out.splitlines()[:2]
+    assert re.fullmatch(
+        r"REFUTED: odds of \d+ to 1 against the claim after \d+ draws per side\.", first
+    )
+    assert "less than the claimed 4.38 takes nothing from the verdict" in details
     assert "ε ≤ 4.38 at δ = 1e-05" in out
+    assert re.search(r"bound of ε +ε ≥ .*, weaker than the verdict", out)
+
+
+def test_the_seed_given_is_the_seed_shown(user_file, capsys):
+    for pair in ([], ["--pair", "NAMED"]):
+        command = ["audit", f"{user_file}:too_little_noise", *CLAIMED, "--seed", "3", *pair]
+        assert main(command) == 1
+        assert re.search(r"\n  seed +3\n", capsys.readouterr().out)
+        assert main([*command, "--json"]) == 1
+        assert json.loads(capsys.readouterr().out)["evidence"]["seed"] == 3
+
+
+def test_a_point_that_takes_too_many_draws_is_said_before_the_first(user_file, capsys):
+    point = ["--epsilon", "4.377", "--delta", "1e-5", "--max-samples", "100"]
+    assert main(["audit", f"{user_file}:repaired", *point]) == 0
+    captured = capsys.readouterr()
+    assert "it can only end REFUTED or INCONCLUSIVE" in captured.err
+    assert "As a claim of μ = " in captured.err
+    assert captured.out.startswith("INCONCLUSIVE: 100 draws per side cannot tell")
+
+
+def test_one_at_a_time_on_the_command_line_is_as_isolated_as_in_python(user_file, capsys):
+    """Each call has data of its own: what one leaves behind is not in the next one's."""
+    command = ["audit", f"{user_file}:leaves_traces", *CLAIMED, *SURE, "--json"]
+    assert main(command) == 0
+    shown = Verdict.from_json(capsys.readouterr().out)
+
+    def leaves_traces(data, rng):
+        data[0] += 1.0
+        return sum(data) - 1.0 + rng.normal()
+
+    pair = Pair([0.0, 1.0], [0.0], shown.evidence.pair)
+    alone = audit(
+        leaves_traces,
+        pair,
+        EventClaim(dpa.GaussianDpEvent(1.0)),
+        confidence=0.999999,
+        max_samples=2000,
+        rng=np.random.default_rng(0),
+    )
+    assert shown == alone.seeded_by(0)
 
 
 def test_the_imaginary_part_is_looked_at(user_file, capsys):
@@ -264,6 +315,8 @@ def test_the_evidence_is_drawn(user_file, tmp_path, capsys):
         ("repaired", ["--max-samples", "inf"], "--max-samples"),
         ("repaired", ["--seed", "-1"], "--seed"),
         ("repaired", ["--workers", "0"], "--workers"),
+        ("repaired", ["--chunk-size", "0"], "--chunk-size"),
+        ("repaired", ["--seconds", "0"], "--seconds"),
         ("repaired", ["--max-samples", "50", "--plot", "x.nonsense"], "--plot"),
     ],
 )

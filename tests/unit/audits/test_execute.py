@@ -13,11 +13,14 @@ import pytest
 
 from audits import (
     EventClaim,
+    Word,
     WorkerLostError,
     audit,
     repeat,
 )
+from audits.testing.dispatch import bundled
 from audits.testing.draws import PROBE, Draws
+from audits.testing.signatures import gives_one
 
 CLAIM = EventClaim(dpa.GaussianDpEvent(1.0))
 PAIR = (1.0, 0.0)
@@ -154,3 +157,181 @@ def test_a_dask_cluster_that_loses_a_worker_in_the_middle():
         assert killed, "the audit was over before the worker died"
         thread.join()
     assert verdict == run(None, noisy, draws=4000)
+
+
+class Crashing(ThreadPoolExecutor):
+    """Loses its first task as Ray does."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.lost = 0
+
+    def submit(self, function, /, *arguments, **keywords):
+        if not self.lost:
+            self.lost = 1
+            gone: Future = Future()
+            ray_error = type("RayError", (Exception,), {})
+            gone.set_exception(type("WorkerCrashedError", (ray_error,), {})("gone"))
+            return gone
+        return super().submit(function, *arguments, **keywords)
+
+
+def test_a_crashed_worker_of_ray_is_a_lost_one():
+    with Crashing() as crashing:
+        assert run(crashing) == run()
+        assert crashing.lost
+
+
+def noisy_list(data, rng):
+    return float(data) + rng.normal()
+
+
+def test_what_gives_one_output_a_call_is_drawn_in_many_small_pieces():
+    """Many workers have work; and one function is the same audit in either form of writing it."""
+    alone = run(None, noisy_list, draws=400)
+    assert run(None, repeat(noisy_list), draws=400) == alone
+    for count in (2, 8):
+        with ThreadPoolExecutor(count) as pool:
+            assert run(pool, noisy_list, draws=400) == alone
+    sampler = Draws(noisy_list, PAIR, 1)
+    first, _ = sampler.draw(64)
+    assert len(first) == 64
+    submitted = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, function, /, work, task):
+            submitted.append(task)
+            return super().submit(function, work, task)
+
+    with Counting(2) as pool:
+        slow = Draws(noisy_list, PAIR, 1, pool)
+        slow.seconds_per_draw = 1.0
+        again, _ = slow.draw(64)
+    assert again == first
+    assert [len(task) for task in submitted] == [1] * 64  # 32 pieces a side, each on its own
+
+
+def test_what_is_measured_to_be_fast_travels_together():
+    assert bundled([4] * 8, 0.0) == [slice(0, 8)]
+    assert bundled([4] * 8, 0.01) == [slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 8)]
+    assert bundled([4] * 3, 1.0) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert bundled([1, 100, 1], 0.001) == [slice(0, 2), slice(2, 3)]
+
+
+class Weighty:
+    """Data that count how often they are pickled."""
+
+    times = 0
+
+    def __init__(self, value):
+        self.value, self.bulk = value, np.zeros(50_000)
+
+    def __reduce__(self):
+        Weighty.times += 1
+        return Weighty, (self.value,), {"bulk": self.bulk}
+
+
+def noisy_weighty(data, rng, n):
+    return noisy(data.value, rng, n)
+
+
+def test_data_travel_once_to_processes():
+    Weighty.times = 0
+    with ProcessPoolExecutor(2) as processes:
+        sampler = Draws(noisy_weighty, (Weighty(1.0), Weighty(0.0)), 7, processes, 10)
+        found = sampler.draw(60)[0]
+        file = sampler._dispatch._file
+        assert file.stat().st_size > 500_000
+        sampler.close()
+    assert not file.exists()
+    assert Weighty.times == 2
+    assert np.array_equal(found, Draws(noisy, PAIR, 7, None, 10).draw(60)[0])
+
+
+def test_a_lambda_gets_advice():
+    with ProcessPoolExecutor(1) as processes, pytest.raises(TypeError, match="with `def` at"):
+        run(processes, lambda data, rng, n: noisy(data, rng, n))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [lambda data: 0.0, lambda a, b, c, d: 0.0, lambda data, *, rng: 0.0, lambda: 0.0],
+)
+def test_a_mechanism_with_other_arguments_is_refused(mechanism):
+    with pytest.raises(TypeError, match=r"`mechanism` must take \(data, rng, n\) or \(data, rng\)"):
+        run(None, mechanism)
+
+
+def test_a_setting_with_a_default_is_no_count():
+    assert not gives_one("mechanism", lambda data, rng, n=1: 0.0)
+    assert gives_one("mechanism", lambda data, rng, scale=1.0: 0.0)
+    assert not gives_one("mechanism", lambda *arguments: 0.0)
+    assert not gives_one("mechanism", partial(dies_once, "flag"))
+
+
+class Forgetful:
+    """A generator of its own, which starts anew with each copy that travels to a worker."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, data, rng):
+        time.sleep(0.002)
+        return data + self.rng.normal()
+
+
+def test_copies_of_one_generator_on_two_workers_are_noticed():
+    with ProcessPoolExecutor(2) as processes:
+        verdict = run(processes, Forgetful(), draws=300)
+    assert verdict.word is Word.INCONCLUSIVE
+    assert "in the same order" in verdict.explain()
+
+
+def slow_once(data, rng):
+    time.sleep(0.001)
+    return data + rng.normal(scale=0.7)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_one_two_and_eight_workers_of_a_cluster_give_the_same_verdict_bit_for_bit():
+    distributed = pytest.importorskip("distributed")
+
+    def refuted(executor):
+        return audit(
+            slow_once, PAIR, CLAIM, max_samples=500, rng=np.random.default_rng(3), executor=executor
+        ).to_json()
+
+    alone = refuted(None)
+    for count in (1, 2, 8):
+        with (
+            distributed.LocalCluster(
+                n_workers=count, threads_per_worker=1, processes=False, dashboard_address=None
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            assert refuted(client.get_executor()) == alone, count
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_lambda_and_big_data_on_a_cluster():
+    distributed = pytest.importorskip("distributed")
+    data = (np.ones(200_000), np.zeros(200_000))
+
+    def verdict(executor):
+        return audit(
+            lambda data, rng, n: data[0] + rng.normal(scale=0.5, size=n),
+            data,
+            CLAIM,
+            rng=np.random.default_rng(3),
+            executor=executor,
+        )
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert verdict(client.get_executor()) == verdict(None)

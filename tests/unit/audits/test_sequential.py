@@ -181,7 +181,8 @@ def test_json_and_explanation(scale):
     assert json.loads(verdict.to_json())["word"] == verdict.word.value
     text = verdict.explain()
     assert text.startswith(verdict.word.value.replace("_", " "))
-    assert "\n" not in text
+    assert text.splitlines()[0] == verdict.headline
+    assert len(text.splitlines()) == 2
     assert not re.search(r"\b(pass(ed|es)?|safe|private|secure)\b", text, re.IGNORECASE)
 
 

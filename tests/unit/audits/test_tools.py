@@ -1,6 +1,7 @@
 """Pairs, statistics, progress, plots, assertions: the small tools."""
 
 import io
+import re
 
 import dp_accounting as dpa
 import numpy as np
@@ -71,7 +72,13 @@ def test_progress_is_one_line_on_its_stream():
     text = stream.getvalue()
     assert text.count("\n") == 1
     assert "100/100 draws per side" in text
+    assert re.search(r"50/100 draws per side, log wealth 1.00 of 4.60, about \d+ s left", text)
+    assert text.endswith("done \n")
+    noticed = io.StringIO()
+    Progress(100, True, noticed, notice=lambda: "beforehand").begin()
+    assert noticed.getvalue() == "beforehand\n"
     silent = io.StringIO()
+    Progress(100, None, silent, notice=lambda: pytest.fail("nobody sees it")).begin()
     Progress(100, None, silent).update(100, 0.0, 1.0)
     assert silent.getvalue() == ""
 
@@ -98,7 +105,7 @@ def test_assert_private_explains_itself():
     """False alarm of the first: 1e-6 by its default, and the seed is fixed."""
     pair = ([0, 0], [0])
     assert assert_private(counted, PointClaim(1.0), pair=pair).word is Word.NOT_REFUTED
-    with pytest.raises(AssertionError, match="REFUTED: the claim of pure ε = 1") as caught:
+    with pytest.raises(AssertionError, match=r"(?s)REFUTED: odds .* claim of pure ε = 1") as caught:
         assert_private(lambda data, rng, n: counted(data, rng, n, 0.4), PointClaim(1.0), pair=pair)
     assert isinstance(caught.value, AuditFailedError)
     assert caught.value.verdict.refuted

@@ -1,0 +1,268 @@
+"""Work for other processes and machines: sent once, done again where a worker is lost.
+
+What every task needs, a mechanism and its two data sets, travels once: over a cluster it is
+scattered, to processes on this machine it goes through a file. A task is as long as it is worth
+sending (`bundled`), by what a draw was measured to cost. None of this can change a result: what a
+task computes depends on its own arguments only.
+"""
+
+import concurrent.futures
+import contextlib
+import functools
+import pickle
+import tempfile
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from accountants import validate
+
+Job = TypeVar("Job", bound=Hashable)
+Result = TypeVar("Result")
+
+RETRIES = 4
+# Losing a worker looks like this; names for libraries that are not imported here: dask's and Ray's.
+_LOST = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledError, ConnectionError)
+_LOST_BY_NAME = frozenset(
+    {
+        "KilledWorker",
+        "FutureCancelledError",
+        "CommClosedError",
+        "WorkerCrashedError",
+        "ActorDiedError",
+        "NodeDiedError",
+        "ObjectLostError",
+    }
+)
+# Less than this is sent along with each task rather than through a file.
+_SMALL = 100_000
+# A task that is shorter costs more to send than to do.
+_TASK_SECONDS = 0.05
+
+
+class WorkerLostError(RuntimeError):
+    """A chunk was lost with its worker more often than it was worth retrying."""
+
+
+def is_loss(error: BaseException) -> bool:
+    """Whether a task failed because its worker is gone, and so may succeed elsewhere."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, _LOST) or not names.isdisjoint(_LOST_BY_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """Something pickled: the bytes themselves, or the file that they are in."""
+
+    content: bytes | str
+
+    def open(self) -> Any:
+        """What is inside; from a file, once per process."""
+        if isinstance(self.content, bytes):
+            return pickle.loads(self.content)
+        return _from_file(self.content)
+
+
+@functools.lru_cache(maxsize=2)
+def _from_file(path: str) -> Any:
+    return pickle.loads(Path(path).read_bytes())
+
+
+def opened(work: Any) -> Any:
+    """What a task was sent: a parcel's content, or the thing itself."""
+    return work.open() if isinstance(work, Parcel) else work
+
+
+@dataclass(slots=True)
+class Dispatch:
+    """An executor, and what all tasks on it share.
+
+    Args:
+      work: What every task gets as its first argument, through `opened`.
+      executor: Where tasks run; in this process if `None`.
+    """
+
+    work: Any
+    executor: Executor | None = None
+    _own: Executor | None = field(default=None, init=False)
+    _sent: Any = field(default=None, init=False)
+    _file: Path | None = field(default=None, init=False)
+
+    def run(self, function: Callable[..., Any], jobs: Sequence[Job]) -> dict[Job, Any]:
+        """`function(work, job)` of each job; a lost one is done again.
+
+        Raises:
+          WorkerLostError: A job was lost too often.
+        """
+        executor = self._own or self.executor
+        if executor is None:
+            return {job: function(self.work, job) for job in jobs}
+        found: dict[Job, Any] = {}
+        for _ in range(RETRIES):
+            waiting = [job for job in jobs if job not in found]
+            lost = self._run_on(executor, function, waiting, found)
+            if lost is None:
+                return found
+            self._forget()
+            if isinstance(lost, concurrent.futures.BrokenExecutor):
+                self.close()
+                executor = self._own = _fresh_like(executor)
+        raise WorkerLostError(
+            f"{len(jobs) - len(found)} chunks were lost with their workers {RETRIES} times."
+        )
+
+    def close(self) -> None:
+        """Ends the workers that replaced a broken executor, if there are any."""
+        self._forget()
+        if self._own is not None:
+            self._own.shutdown(wait=False, cancel_futures=True)
+            self._own = None
+
+    def _run_on(
+        self,
+        executor: Executor,
+        function: Callable[..., Any],
+        jobs: Iterable[Job],
+        found: dict[Job, Any],
+    ) -> BaseException | None:
+        """Fills `found`; returns the first loss of a worker, raises any other error."""
+        lost: BaseException | None = None
+        futures: dict[Job, Future[Any]] = {}
+        options = _options(executor)
+        try:
+            work = self._send(executor)
+            for job in jobs:
+                futures[job] = executor.submit(function, work, job, **options)
+        except Exception as error:
+            if not is_loss(error):
+                raise
+            lost = error
+        for job, future in futures.items():
+            try:
+                found[job] = future.result()
+            except BaseException as error:
+                if not is_loss(error):
+                    for other in futures.values():
+                        other.cancel()
+                    raise
+                lost = lost or error
+        return lost
+
+    def _send(self, executor: Executor) -> Any:
+        if self._sent is None:
+            client = _client_of(executor)
+            try:
+                if client is not None:
+                    self._sent = _scattered(client, self.work)
+                elif isinstance(executor, ProcessPoolExecutor):
+                    self._sent = self._packed()
+                else:
+                    self._sent = self.work
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                raise TypeError(
+                    "`mechanism` and its data must be picklable to travel to other processes, got "
+                    f"{validate.shown(self.work)} ({error}). Define the mechanism with `def` at "
+                    "the top of a module, not as a lambda or inside of a function; or use a "
+                    "ThreadPoolExecutor, or a dask cluster, which takes lambdas."
+                ) from error
+        return self._sent
+
+    def _packed(self) -> Parcel:
+        content = pickle.dumps(self.work)
+        if len(content) < _SMALL:
+            return Parcel(content)
+        with tempfile.NamedTemporaryFile(prefix="dp-assay-", delete=False) as file:
+            file.write(content)
+        self._file = Path(file.name)
+        return Parcel(file.name)
+
+    def _forget(self) -> None:
+        self._sent = None
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.unlink()
+            self._file = None
+
+
+def completed(
+    executor: Executor, function: Callable[[Job], Result], jobs: Iterable[Job]
+) -> Iterator[tuple[Job, Result]]:
+    """Jobs with their results as they come in; what is lost with its worker is done again.
+
+    Raises:
+      WorkerLostError: The executor is broken for good, or too many workers were lost.
+    """
+    options, losses = _options(executor), 0
+    waiting = {executor.submit(function, job, **options): job for job in jobs}
+    try:
+        while waiting:
+            done, _ = concurrent.futures.wait(waiting, return_when="FIRST_COMPLETED")
+            for future in done:
+                job = waiting.pop(future)
+                try:
+                    result = future.result()
+                except BaseException as error:
+                    if not is_loss(error):
+                        raise
+                    losses += 1
+                    if isinstance(error, concurrent.futures.BrokenExecutor) or losses > RETRIES:
+                        raise WorkerLostError(f"{losses} workers were lost.") from error
+                    waiting[executor.submit(function, job, **options)] = job
+                else:
+                    yield job, result
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def bundled(sizes: Sequence[int], seconds: float) -> list[slice]:
+    """Runs of consecutive pieces that take about as long as a task should.
+
+    Args:
+      sizes: Of the pieces, in draws.
+      seconds: What a draw was measured to take.
+
+    >>> bundled([1, 1, 1, 1], 0.03)
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    runs, start, draws = [], 0, 0
+    for index, size in enumerate(sizes):
+        draws += size
+        if draws * seconds >= _TASK_SECONDS:
+            runs.append(slice(start, index + 1))
+            start, draws = index + 1, 0
+    if start < len(sizes):
+        runs.append(slice(start, len(sizes)))
+    return runs
+
+
+def _options(executor: Executor) -> dict[str, Any]:
+    """A cluster would take a second attempt for the first, whose failure it remembers."""
+    return {} if _client_of(executor) is None else {"pure": False}
+
+
+def _client_of(executor: Executor) -> Any | None:
+    """The dask client behind an executor, if there is one."""
+    client = getattr(executor, "_client", None)
+    return client if hasattr(client, "scatter") else None
+
+
+def _scattered(client: Any, work: Any) -> Any:
+    """A dask future of the work, on one worker; the others get it from there, once each."""
+    try:
+        (sent,) = client.scatter([work], hash=False)
+    except KeyError as error:  # The worker that it was meant for has gone in between.
+        raise ConnectionError(f"A worker was lost while data were sent to it: {error}") from error
+    return sent
+
+
+def _fresh_like(executor: Executor) -> Executor:
+    """A process pool like the broken one, which cannot be used again."""
+    return ProcessPoolExecutor(
+        max_workers=getattr(executor, "_max_workers", None),
+        mp_context=getattr(executor, "_mp_context", None),
+        initializer=getattr(executor, "_initializer", None),
+        initargs=getattr(executor, "_initargs", ()),
+    )
