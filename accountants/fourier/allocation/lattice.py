@@ -20,13 +20,16 @@ class Lattice(Protocol):
     """Nodes e^{ih} for `size` integers i from `first` on, h = `step`."""
 
     @property
-    def first(self) -> int: ...
+    def first(self) -> int:
+        """The least i."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """How many nodes."""
 
     @property
-    def step(self) -> float: ...
+    def step(self) -> float:
+        """The step h."""
 
 
 def taps(values: FloatArray, step: float) -> tuple[IntArray, FloatArray, FloatArray]:
