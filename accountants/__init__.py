@@ -30,6 +30,7 @@ from accountants.dp_sgd import (
     epsilon_curve,
     trade_off,
 )
+from accountants.events import BallsInBinsDpEvent
 from accountants.filters import RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
 from accountants.fourier.shuffling import shuffled_epsilon_bounds
@@ -39,6 +40,7 @@ from accountants.risk import MembershipRisk, membership_risk
 from accountants.support import support_table
 
 __all__ = [
+    "BallsInBinsDpEvent",
     "Bounds",
     "BoundsError",
     "Certificate",

@@ -9,7 +9,7 @@ from dp_accounting import NeighboringRelation
 
 from accountants import counting, elementary, validate
 from accountants.bounds import Bounds
-from accountants.dp_sgd import ADD_OR_REMOVE_ONE, step_event
+from accountants.dp_sgd import ADD_OR_REMOVE_ONE, repeated_event, step_event
 from accountants.fourier.accountant import FourierAccountant
 from accountants.fourier.contour import engine as contour
 from accountants.fourier.contour.quadrature import ContourError
@@ -51,9 +51,9 @@ def calibrate_noise(
     What is returned has been checked: its ε_upper is at most the target. It has also been checked
     that σ·(1 − 1e-6) is not enough, its ε_lower exceeding the target, where plain Gaussians or the
     contour engine answer, and σ·(1 − 1e-4) where the grid engine does (few steps, REPLACE_ONE).
-    Two exceptions: for batches of fixed size σ is the smallest that the dominating pair allows;
-    and for sampled steps with a target above 200 or more than 2⁴⁰ steps it is what
-    `accountants.counting` proves to be enough, which may be more than needed.
+    Two exceptions: for batches of fixed size and balls in bins σ is the smallest that the upper end
+    of their interval allows; and for sampled steps with a target above 200 or more than 2⁴⁰ steps
+    it is what `accountants.counting` proves to be enough, which may be more than needed.
 
     Raises:
       ValueError: An argument is impossible, or every σ > 0 meets the target, as a record is in any
@@ -66,9 +66,13 @@ def calibrate_noise(
     delta = validate.open_unit("delta", delta)
     steps = validate.count("steps", steps)
     rate = validate.rate("sampling_rate", sampling_rate)
-    step_event(1.0, rate, sampling, relation)  # Refuses what does not fit together.
+    # Refuses what does not fit together.
+    _, count = repeated_event(1.0, rate, steps, sampling, relation)
     sensitivity = float(elementary.sensitivity_factor(relation))
-    enough = counting.sufficient_noise(target, delta, rate, steps, sensitivity)
+    if sampling == "balls_in_bins":  # Known to be in one step of every epoch.
+        enough = counting.sufficient_noise(target, delta, 1.0, count, sensitivity)
+    else:
+        enough = counting.sufficient_noise(target, delta, rate, steps, sensitivity)
     if enough == 0.0:
         raise ValueError(
             f"`delta` must be below the probability that a record is in any of {steps} steps at "
@@ -78,20 +82,20 @@ def calibrate_noise(
         return enough
 
     def answer(log_sigma: float, tolerance: float) -> Bounds:
-        event = step_event(math.exp(log_sigma), rate, sampling, relation)
-        accountant = FourierAccountant(relation, tolerance).compose(event, steps)
-        return accountant.get_epsilon_bounds(delta)
+        event, count = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
+        return (
+            FourierAccountant(relation, tolerance).compose(event, count).get_epsilon_bounds(delta)
+        )
 
     # As if the central limit theorem held: (1 − q)N(0) + qN(1/σ) has χ² = q²·(e^{1/σ²} − 1).
     unsampled = counting.sufficient_noise(target, delta, 1.0, steps, 1.0)
     mu = math.sqrt(steps) / unsampled
     guess = sensitivity / math.sqrt(math.log1p(mu * mu / (rate * rate * steps)))
     log_sigma, slope = _approach(answer, target, math.log(min(guess, enough)), math.log(enough))
-    release = elementary.resolve(
-        step_event(math.exp(log_sigma), rate, sampling, relation), relation
-    )
+    event, _ = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
+    release = elementary.resolve(event, relation)
     effort = _QUICK if _contour_answers(release, steps, delta) else _SLOW
-    provable = sampling != "fixed_size"
+    provable = sampling not in ("fixed_size", "balls_in_bins")
     return min(enough, _settle(answer, target, log_sigma, slope, effort, provable=provable))
 
 

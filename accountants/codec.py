@@ -18,6 +18,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from accountants import validate
+from accountants.events import BallsInBinsDpEvent
 from accountants.sampling import SamplingKind, check_accounted
 
 VERSION = 1
@@ -29,6 +30,7 @@ _T = TypeVar("_T")
 _EVENT_TYPES: Mapping[str, type[dpa.DpEvent]] = {
     cls.__name__: cls
     for cls in (
+        BallsInBinsDpEvent,
         dp_event.ComposedDpEvent,
         dp_event.DiscreteLaplaceDpEvent,
         dp_event.GaussianDpEvent,

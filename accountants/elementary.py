@@ -24,6 +24,7 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
 from accountants import validate
+from accountants.events import BallsInBinsDpEvent
 
 SMALLEST_RATE = 1e-100
 """Of Poisson sampling: far below, products of rates and tails leave the range of floats."""
@@ -61,6 +62,19 @@ class FixedSizeGaussian:
 
     sampling_rate: float
     noise_multiplier: float
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedGaussian:
+    """N(0, σ²I_T) against (1/T)·Σ_t N(e_t, σ²I_T), T = `steps`, in both directions.
+
+    The loss laws are computed, from above or, where `from_below`, from below; see
+    `accountants.fourier.allocation`.
+    """
+
+    steps: int
+    noise_multiplier: float
+    from_below: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +123,7 @@ Elementary: TypeAlias = (
     | PoissonGaussian
     | PoissonGaussianReplace
     | FixedSizeGaussian
+    | AllocatedGaussian
     | Laplace
     | DiscreteLaplace
     | RandomizedResponse
@@ -119,6 +134,8 @@ Elementary: TypeAlias = (
 
 # Squares of noise multipliers, and sums of 10**100 of them, must be doubles.
 _LEAST_NOISE = 1e-100
+# Rounding errors grow with the steps of an epoch; at so many they are still far below 1e-4.
+_MOST_STEPS_PER_EPOCH = 10**6
 
 
 class NotSupportedError(Exception):
@@ -228,6 +245,23 @@ def _resolve_fixed_size(
     return FixedSizeGaussian(batch / size, noise_multiplier)
 
 
+def _resolve_balls_in_bins(event: BallsInBinsDpEvent, relation: NeighboringRelation) -> Resolution:
+    steps = validate.count("steps_per_epoch", event.steps_per_epoch, maximum=_MOST_STEPS_PER_EPOCH)
+    noise_multiplier = effective_noise_multiplier(event.event)
+    if math.isinf(noise_multiplier):
+        return NoOp
+    if noise_multiplier == 0.0:
+        return NonPrivate
+    if steps == 1:
+        return Gaussian(sensitivity_factor(relation) / noise_multiplier)
+    if relation is NeighboringRelation.REPLACE_ONE:
+        raise NotSupportedError(
+            "no dominating pair of balls-in-bins sampling is known under REPLACE_ONE; use "
+            "ADD_OR_REMOVE_ONE or REPLACE_SPECIAL"
+        )
+    return AllocatedGaussian(steps, noise_multiplier)
+
+
 def _resolve_randomized_response(
     event: dpa.RandomizedResponseDpEvent, relation: NeighboringRelation
 ) -> Resolution:
@@ -309,6 +343,8 @@ def resolve(event: dpa.DpEvent, relation: NeighboringRelation) -> Resolution:
         return _resolve_poisson(event, relation)
     if isinstance(event, dpa.SampledWithoutReplacementDpEvent):
         return _resolve_fixed_size(event, relation)
+    if isinstance(event, BallsInBinsDpEvent):
+        return _resolve_balls_in_bins(event, relation)
     if isinstance(event, dpa.LaplaceDpEvent):
         scale = _noise_multiplier(event.noise_multiplier)
         return Laplace(scale / sensitivity_factor(relation)) if scale else NonPrivate

@@ -56,7 +56,7 @@ def check_accounted(name: str, value: Any) -> SamplingKind:
     >>> check_accounted("sampling", "balls_in_bins")
     Traceback (most recent call last):
     ValueError: `sampling` must be one of ['poisson', 'fixed_size', 'all'] here, got \
-'balls_in_bins': no accountant here bounds it yet, and a Poisson bound would not be proved for it.
+'balls_in_bins': its steps are not independent, so that whole epochs are accounted for, not steps.
     """
     kind = check(name, value)
     if kind in ACCOUNTED:
@@ -64,7 +64,7 @@ def check_accounted(name: str, value: Any) -> SamplingKind:
     reason = {
         "shuffled": "no amplification is proved for shuffled batches; shuffled_epsilon_bounds "
         "gives an interval for them.",
-        "balls_in_bins": "no accountant here bounds it yet, and a Poisson bound would not be "
-        "proved for it.",
+        "balls_in_bins": "its steps are not independent, so that whole epochs are accounted for, "
+        "not steps.",
     }[kind]
     raise ValueError(f"`{name}` must be one of {list(ACCOUNTED)} here, got {kind!r}: {reason}")

@@ -79,6 +79,8 @@ def _dominating(release: elementary.Elementary) -> elementary.Elementary:
         release.noise_multiplier < _LITTLE_NOISE
     ):
         return elementary.Gaussian(2.0 / release.noise_multiplier)
+    if isinstance(release, elementary.AllocatedGaussian):
+        return elementary.Gaussian(1.0 / release.noise_multiplier)
     if isinstance(release, elementary.MixtureOfGaussians):
         return elementary.Gaussian(max(release.sensitivities) / release.standard_deviation)
     if isinstance(release, elementary.DiscreteLaplace):
@@ -106,6 +108,8 @@ def _variation(release: elementary.Elementary) -> float:
             return rate * _gaussian_variation(2.0 / noise_multiplier)
         case elementary.FixedSizeGaussian(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
+        case elementary.AllocatedGaussian(_, noise_multiplier):
+            return _gaussian_variation(1.0 / noise_multiplier)
         case elementary.Laplace(scale):
             return -math.expm1(-0.5 / scale)
         case elementary.DiscreteLaplace(parameter, sensitivity):

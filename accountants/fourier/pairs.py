@@ -25,6 +25,9 @@ Wang 2022); the explicit pair has all other records at −C, so that the record'
 turns N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ: the
 theory gap is real.
 
+**Balls in bins**: see `accountants.fourier.allocation`; the pair is realised by data (others at 0),
+but its law is computed from above and from below.
+
 **A mixture of Gaussians** costs more if any of its sensitivities grows. Under N(0), the log ratios
 Λᵢ of N(cᵢ) to N(0) are Gaussian with covariances cᵢcⱼ/σ², and both (Σpᵢe^{Λᵢ} − α)₊ and (1 −
 α·Σpᵢe^{Λᵢ})₊ are convex functions of the e^{Λᵢ} with second derivatives ≥ 0: the same argument. So
@@ -38,12 +41,13 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from accountants import elementary
+from accountants.fourier import allocation
 from accountants.fourier.grid.laws.discrete import AtomicLaw, SymmetrisedLaw
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw, Kind
 from accountants.fourier.grid.laws.laplace import DiscreteLaplaceLaw, LaplaceLaw
 from accountants.fourier.grid.laws.law import LossLaw
 
-__all__ = ["PairLaws", "bracket", "explicit_pair", "pair_laws"]
+__all__ = ["PairLaws", "bracket", "composed_laws", "explicit_pair", "pair_laws"]
 
 PairLaws: TypeAlias = tuple[LossLaw, LossLaw]
 """The loss laws of a pair: first with P the law of the data that has the record, then reversed.
@@ -55,6 +59,8 @@ Under composition all releases are taken in the same direction; the answer is th
 _STEEPEST = 256.0
 _MOST_COMPONENTS = 128
 _MOST_SENSITIVE = 2**48
+# With less noise, likelihood ratios of an epoch leave the range of doubles.
+_LEAST_ALLOCATED_NOISE = 0.05
 
 
 def explicit_pair(release: elementary.Elementary) -> elementary.Elementary:
@@ -68,6 +74,8 @@ def explicit_pair(release: elementary.Elementary) -> elementary.Elementary:
     """
     if isinstance(release, elementary.FixedSizeGaussian):
         return elementary.PoissonGaussian(release.sampling_rate, 0.5 * release.noise_multiplier)
+    if isinstance(release, elementary.AllocatedGaussian):
+        return replace(release, from_below=True)
     return release
 
 
@@ -94,6 +102,12 @@ def bracket(
         width = 2.0 if isinstance(release, elementary.FixedSizeGaussian) else 1.0
         if release.noise_multiplier < width / _STEEPEST:
             return None, replace(release, noise_multiplier=width / _STEEPEST)
+    if isinstance(release, elementary.AllocatedGaussian):
+        if release.noise_multiplier < _LEAST_ALLOCATED_NOISE:
+            # Who knows the record's step sees a plain Gaussian.
+            revealed = elementary.Gaussian(1.0 / release.noise_multiplier)
+            return revealed, replace(release, noise_multiplier=_LEAST_ALLOCATED_NOISE)
+        return release, release
     if isinstance(release, elementary.MixtureOfGaussians):
         return _mixture_bracket(release)
     return release, release
@@ -157,6 +171,14 @@ def _randomized_response(release: elementary.RandomizedResponse) -> PairLaws:
     return has, has_not
 
 
+def composed_laws(release: elementary.Elementary, count: int) -> tuple[PairLaws, int]:
+    """Loss laws of `count` releases, and how often they are still to be composed."""
+    if isinstance(release, elementary.AllocatedGaussian):
+        side = allocation.laws_from_below if release.from_below else allocation.laws_from_above
+        return side(release.steps, release.noise_multiplier, count), 1
+    return pair_laws(release), count
+
+
 def pair_laws(release: elementary.Elementary) -> PairLaws:
     """The loss laws of a release's dominating pair, in both directions.
 
@@ -177,6 +199,8 @@ def pair_laws(release: elementary.Elementary) -> PairLaws:
         remove = _sampled(rate, shift, Kind.REMOVE)
         symmetric: LossLaw = remove if rate == 1.0 else SymmetrisedLaw(remove)
         return symmetric, symmetric
+    if isinstance(release, elementary.AllocatedGaussian):
+        return composed_laws(release, 1)[0]
     if isinstance(release, elementary.Laplace):
         laplace = LaplaceLaw(release.scale)
         return laplace, laplace

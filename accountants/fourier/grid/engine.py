@@ -355,13 +355,16 @@ def _single_delta(law: LossLaw, epsilon: float) -> Bounds:
         mass = points.mass * (1.0 + sign * (points.mass_error + 64.0 * UNIT))
         ends.append(float(np.dot(mass, gain)))
     above = law.tails(epsilon, high).above * (1.0 + TAIL_ERROR) + law.infinite
-    return Bounds(ends[0], min(1.0, (ends[1] + above) * (1.0 + 1e-15) + _SMALLEST))
+    # No δ is above 1, and a law that was rounded up may have more than all mass.
+    return Bounds(min(1.0, ends[0]), min(1.0, (ends[1] + above) * (1.0 + 1e-15) + _SMALLEST))
 
 
 def _single_epsilon(law: LossLaw, delta: float) -> Bounds:
     """ε(δ) of one law: each end by bracketing its side's log δ, then checked."""
     _, high = law.loss_range(1e-300, 1e-305)
     lower = _crossing(lambda epsilon: _single_delta(law, epsilon).lower, delta, high)[0]
+    if law.infinite >= delta:
+        return Bounds(lower, math.inf)
     upper = _crossing(lambda epsilon: _single_delta(law, epsilon).upper, delta, high)[1]
     return Bounds(lower, upper)
 
@@ -371,7 +374,7 @@ def _crossing(bound: Callable[[float], float], delta: float, high: float) -> tup
     if high <= 0.0 or bound(0.0) <= delta:
         return 0.0, 0.0
     left, right = 0.0, high
-    while bound(right) > delta:
+    while bound(right) > delta and right < math.inf:
         right *= 2.0
     log_delta = math.log(delta)
 

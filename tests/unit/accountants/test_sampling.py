@@ -5,12 +5,16 @@ import pytest
 from dp_accounting import NeighboringRelation
 
 from accountants import (
+    BallsInBinsDpEvent,
+    FourierAccountant,
     calibrate_noise,
     calibrate_steps,
     delta_bounds,
     epsilon_bounds,
     epsilon_curve,
+    event_from_json,
     event_from_opacus_history,
+    event_to_json,
     sampling,
 )
 from accountants.dp_sgd import step_event
@@ -60,10 +64,52 @@ def test_what_is_no_sampling_is_refused_with_what_is(value):
 
 
 @pytest.mark.parametrize("ask", ASKED)
-@pytest.mark.parametrize("kind", ["fixed-size", "shuffled", "balls_in_bins"])
+@pytest.mark.parametrize("kind", ["fixed-size", "shuffled"])
 def test_what_has_no_proof_is_refused_everywhere(ask, kind):
     with pytest.raises(ValueError, match=r"`sampling` must be one of .*, got '" + kind):
         ask(kind)
+
+
+@pytest.mark.parametrize("ask", [ASKED[0], ASKED[4], ASKED[6]])
+def test_steps_of_balls_in_bins_are_refused_on_their_own(ask):
+    with pytest.raises(ValueError, match=r"`sampling` must be one of .*whole epochs"):
+        ask("balls_in_bins")
+
+
+def test_balls_in_bins_are_asked_by_the_epoch():
+    setting = {"noise_multiplier": 1.0, "sampling": "balls_in_bins"}
+    with pytest.raises(ValueError, match="`steps` must be whole epochs of 100 steps"):
+        epsilon_bounds(**setting, sampling_rate=0.01, steps=150, delta=1e-5)
+    with pytest.raises(ValueError, match="`sampling_rate` must be one over the number of steps"):
+        epsilon_bounds(**setting, sampling_rate=0.3, steps=3, delta=1e-5)
+    with pytest.raises(ValueError, match="`relation` must be ADD_OR_REMOVE_ONE or REPLACE_SPECIAL"):
+        epsilon_bounds(
+            **setting, sampling_rate=0.1, steps=10, delta=1e-5,
+            relation=NeighboringRelation.REPLACE_ONE,
+        )  # fmt: skip
+    event = BallsInBinsDpEvent(10, dpa.GaussianDpEvent(1.0))
+    asked = epsilon_bounds(**setting, sampling_rate=0.1, steps=30, delta=1e-5)
+    assert asked == FourierAccountant().compose(event, 3).get_epsilon_bounds(1e-5)
+    zeroed = FourierAccountant(NeighboringRelation.REPLACE_SPECIAL).compose(event, 3)
+    assert asked == zeroed.get_epsilon_bounds(1e-5)
+    curve = epsilon_curve(**setting, sampling_rate=0.1, steps=[30, 10], delta=1e-5)
+    assert (curve.lower[0], curve.upper[0]) == asked
+    assert curve.upper[1] < curve.lower[0]
+    epsilon = 0.5 * (asked.lower + asked.upper)
+    delta = delta_bounds(**setting, sampling_rate=0.1, steps=30, epsilon=epsilon)
+    assert delta.lower < 1e-5 < delta.upper
+
+
+def test_noise_for_balls_in_bins():
+    asked = {"sampling_rate": 0.05, "steps": 40, "delta": 1e-6, "sampling": "balls_in_bins"}
+    sigma = calibrate_noise(target_epsilon=1.0, **asked)
+    assert epsilon_bounds(noise_multiplier=sigma, **asked).upper <= 1.0
+    assert epsilon_bounds(noise_multiplier=0.999 * sigma, **asked).lower > 1.0
+
+
+def test_balls_in_bins_through_json():
+    event = BallsInBinsDpEvent(10, dpa.GaussianDpEvent(1.5))
+    assert event_from_json(event_to_json(event)) == event
 
 
 @pytest.mark.parametrize("relation", list(NeighboringRelation))

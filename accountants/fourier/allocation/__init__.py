@@ -1,0 +1,122 @@
+r"""Balls in bins: each record joins exactly one of an epoch's T steps, uniformly and on its own.
+
+**The pair.** Given all that the mechanism has answered, a record's step is still uniform for those
+who do not know it, and the worst it can do is to move its step by C: N(0, σ²I_T) without it,
+(1/T)·Σ_t N(e_t, σ²I_T) with it, adaptively chosen queries included (Chua et al. 2024, "Balls-and-
+Bins Sampling for DP-SGD"; Feldman and Shenfeld 2025, "Privacy Amplification by Random Allocation").
+Their likelihood ratio under the first is the mean S = (X₁ + … + X_T)/T of independent lognormals
+X = e^{y/σ − 1/2σ²}, y ~ N(0, 1), E[S] = 1, and
+
+    δ_remove(ε) = E[(S − e^ε)₊],    δ_add(ε) = E[(1 − e^ε·S)₊].
+
+**Convex order.** Both are convex in every X_t with the others fixed, and in every partial mean. So
+wherever a variable stands for a part of the sum,
+
+* *splitting* its mass between two places, the mean kept, gives an upper bound of both, and so does
+  additional mass anywhere, mass at S = 0, and mean at S = ∞ (the slope there, times the mean);
+* *fusing* any masses into one at their mean gives a lower bound of both, and so does leaving mass
+  out.
+
+**Doubling.** A law stands on a geometric lattice e^{ih}. Places e^{ih} and e^{jh} of two partial
+means, of shares a and 1 − a of their sum, make e^{jh}·(a·e^{(i−j)h} + 1 − a): as seen from j, the
+shift depends on i − j only. For each difference one product of vectors is therefore split between
+two neighbouring nodes (`Split`), or fused with what is nearest to the same node (`Fused`, which
+keeps each node's mass and mean). Twice as many steps cost one such sum, T of them at most 2·log₂T.
+As the means concentrate, the lattice is made finer. Each sum moves the variance by O(h²) of its
+own, so that the interval's width falls with h².
+
+**Epochs** are independent: their ratios multiply, e^{ih}·e^{jh} = e^{(i+j)h} is a node, and δ is
+convex in each factor. For `Split` that is a convolution of masses, for `Fused` one of masses and
+one of moments; where the lattice gets too long, every other node is split or fused.
+
+**Rounding.** u = 2⁻⁵³. Everything is a sum of products of positive numbers: nothing cancels, for
+any δ. A node takes n products at most in sums of 2n additions; splitting shares are off by the
+error of a place over h. `Split` is scaled up by more than that in every sum. `Fused` carries a
+bound of its relative error, under which its masses and means are pushed outwards at the end.
+"""
+
+import functools
+import math
+from typing import TypeVar
+
+from scipy import special
+
+from accountants.fourier.allocation.fused import Fused
+from accountants.fourier.allocation.lattice import TAIL
+from accountants.fourier.allocation.split import Split
+from accountants.fourier.grid.laws.computed import ComputedLaw
+
+__all__ = ["laws_from_above", "laws_from_below"]
+
+# Nodes of a lattice, about; the relative width of ε falls with their square.
+_NODES = 4000
+# A lattice is halved when it has fewer nodes than this share of them.
+_FEW = 0.62
+# Longer lattices of several epochs are made coarser.
+_MOST_NODES = 2**14
+
+_Law = TypeVar("_Law", Split, Fused)
+
+
+def _mean_of(steps: int, one: _Law) -> _Law:
+    """The law of the mean of `steps` independent copies, by doubling."""
+    power, copies = one, 1
+    total, summed = None, 0
+    while True:
+        if steps & copies:
+            if total is None:
+                total, summed = power, copies
+            else:
+                while total.step > 1.5 * power.step:
+                    total = total.finer()
+                summed += copies
+                total = power.plus(total, copies / summed, 1)
+        if 2 * copies > steps:
+            assert total is not None
+            return total
+        power = power.plus(power, 0.5, 2 if power.size < _FEW * _NODES else 1)
+        copies *= 2
+
+
+def _product_of(epochs: int, one: _Law) -> _Law:
+    """The law of the product of `epochs` independent copies, by doubling."""
+    power, product = one, None
+    while True:
+        if epochs & 1:
+            if product is not None:
+                while product.step < power.step:
+                    product = product.coarser()
+                product = power.times(product)
+            else:
+                product = power
+        epochs >>= 1
+        if not epochs:
+            assert product is not None
+            return product
+        power = power.times(power)
+        while power.size > _MOST_NODES:
+            power = power.coarser()
+
+
+def _first_step(noise_multiplier: float) -> float:
+    """The lattice of X: about `_NODES` over its range; a power of two, so that nodes are exact."""
+    reach = -2.0 * float(special.ndtri(TAIL)) / noise_multiplier + noise_multiplier**-2
+    return 2.0 ** math.floor(math.log2(reach / _NODES) + 0.5)
+
+
+@functools.lru_cache(maxsize=32)
+def laws_from_above(
+    steps: int, noise_multiplier: float, epochs: int
+) -> tuple[ComputedLaw, ComputedLaw]:
+    """Loss laws that dominate `epochs` epochs of `steps` steps, remove and add."""
+    one = Split.lognormal(noise_multiplier, _first_step(noise_multiplier))
+    return _product_of(epochs, _mean_of(steps, one)).laws()
+
+
+@functools.lru_cache(maxsize=32)
+def laws_from_below(
+    steps: int, noise_multiplier: float, epochs: int
+) -> tuple[ComputedLaw, ComputedLaw]:
+    """Loss laws that these epochs dominate, remove and add."""
+    one = Fused.lognormal(noise_multiplier, _first_step(noise_multiplier))
+    return _product_of(epochs, _mean_of(steps, one)).laws()
