@@ -208,8 +208,8 @@ def _claim(given: argparse.Namespace, place: Place) -> Claim:
         raise ValueError(f"the claim must be one of its forms, got {options_given}.")
     if "noise_multiplier" in named:
         sampling, steps = options.read_sampling(given), options.read_steps(given)
-        event = sampling.step(options.read_noise(given))
-        whole = event if steps == 1 else dpa.SelfComposedDpEvent(event, steps)
+        event, count = sampling.repeated(options.read_noise(given), steps)
+        whole = event if count == 1 else dpa.SelfComposedDpEvent(event, count)
         return EventClaim(whole, relation=sampling.relation)
     _refuse_unused(given, f"--{next(iter(named))}")
     ((name, value),) = named.items()

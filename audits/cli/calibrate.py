@@ -54,12 +54,12 @@ def _run(given: argparse.Namespace) -> int:
         "relation": sampling.relation,
         "sampling": sampling.kind,
     }
-    sampling.step(1.0)  # refuses what cannot be accounted for
+    steps = sampling.batches if given.steps is None else options.read_steps(given)
+    sampling.repeated(1.0, steps)  # refuses what cannot be accounted for
     if sampling.kind == "fixed_size":
         print("searching; for batches of fixed size this can take a minute", file=sys.stderr)
     try:
         if given.steps is not None:
-            steps = options.read_steps(given)
             noise = calibrate_noise(target_epsilon=target, steps=steps, **setting)
         else:
             noise = options.read_noise(given)

@@ -37,8 +37,9 @@ def add(commands: Commands) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     sampling = options.read_sampling(given)
-    step, steps = sampling.step(options.read_noise(given)), options.read_steps(given)
-    event = dpa.SelfComposedDpEvent(step, steps)
+    event = dpa.SelfComposedDpEvent(
+        *sampling.repeated(options.read_noise(given), options.read_steps(given))
+    )
     table = crosscheck(event, options.read_delta(given), sampling.relation)
     print(json.dumps(table.as_dictionary(), indent=2) if given.json else table)
     return 0 if table.consistent else 1

@@ -21,7 +21,8 @@ def draw_epsilon(
     """ε over the steps up to `steps`, both ends of the interval."""
     figure = _figure((6.4, 4.0))
     axes = figure.subplots()
-    counts = np.unique(np.geomspace(1, steps, 40).round().astype(int))
+    unit = sampling.batches if sampling.kind == "balls_in_bins" else 1
+    counts = unit * np.unique(np.geomspace(1, steps // unit, 40).round().astype(int))
     curve = epsilon_curve(
         noise_multiplier=noise,
         steps=counts.tolist(),

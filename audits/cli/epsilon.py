@@ -84,12 +84,12 @@ def account(noise: float, steps: int, delta: float, sampling: SampledSteps) -> d
         event: dpa.DpEvent = dpa.GaussianDpEvent(noise)
         accountant = FourierAccountant(sampling.relation).compose(event, _epochs(steps, sampling))
     else:
-        event = sampling.step(noise)
+        event, count = sampling.repeated(noise, steps)
         table = crosscheck(
-            dpa.SelfComposedDpEvent(event, steps), delta, sampling.relation, peers=False
+            dpa.SelfComposedDpEvent(event, count), delta, sampling.relation, peers=False
         )
         bounds, rows = table.best, _rows(table)
-        accountant = FourierAccountant(sampling.relation).compose(event, steps)
+        accountant = FourierAccountant(sampling.relation).compose(event, count)
     risk = membership_risk(accountant)
     lowest = 0.5 if sampling.kind == "shuffled" else risk.accuracy.lower
     return {
@@ -175,6 +175,8 @@ def _alternatives(
             ("fixed_size", replace_one),
             ("shuffled", zero_out),
         ]
+    if sampling.kind == "shuffled" and steps % sampling.batches == 0:
+        readings.append(("balls_in_bins", zero_out))  # what a loader could do instead
     found = []
     for kind, relation in readings:
         other = replace(sampling, kind=kind, relation=relation)

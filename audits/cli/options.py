@@ -15,8 +15,8 @@ import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
 from accountants import validate
-from accountants.dp_sgd import step_event
-from accountants.sampling import ACCOUNTED, SamplingKind, check
+from accountants.dp_sgd import repeated_event
+from accountants.sampling import SamplingKind, check
 from audits.wording import RELATIONS
 
 # Beyond these doubles overflow, or integrals take too long, before anything is said: less noise is
@@ -30,6 +30,7 @@ _PROVED_FOR: dict[SamplingKind, NeighboringRelation] = {
     "poisson": NeighboringRelation.ADD_OR_REMOVE_ONE,
     "fixed_size": NeighboringRelation.REPLACE_ONE,
     "shuffled": NeighboringRelation.REPLACE_SPECIAL,
+    "balls_in_bins": NeighboringRelation.ADD_OR_REMOVE_ONE,
     "all": NeighboringRelation.ADD_OR_REMOVE_ONE,
 }
 
@@ -50,7 +51,7 @@ class SampledSteps:
 
     @property
     def batches(self) -> int:
-        """Batches in a shuffled epoch."""
+        """Batches in an epoch."""
         return max(1, round(1.0 / self.rate))
 
     @property
@@ -58,11 +59,12 @@ class SampledSteps:
         """Whether batches of this rate make up whole epochs."""
         return math.isclose(self.batches * self.rate, 1.0)
 
-    def step(self, noise_multiplier: float) -> dpa.DpEvent:
-        """The event of one step; refused where sampling and relation do not fit."""
+    def repeated(self, noise_multiplier: float, steps: int) -> tuple[dpa.DpEvent, int]:
+        """What is repeated and how often; refused where sampling and relation do not fit."""
         if self.kind == "shuffled":
+            known = ", ".join(kind for kind in _PROVED_FOR if kind != "shuffled")
             raise ValueError(
-                f"`--sampling` must be one of {', '.join(ACCOUNTED)} here, got shuffled: only "
+                f"`--sampling` must be one of {known} here, got shuffled: only "
                 "`dp-assay epsilon` has bounds for shuffled batches."
             )
         if self.kind == "fixed_size" and self.relation is not NeighboringRelation.REPLACE_ONE:
@@ -70,7 +72,10 @@ class SampledSteps:
                 "`--relation` must be REPLACE_ONE for --sampling fixed_size (a record more or less "
                 f"changes everyone's sampling rate), got {self.relation.name}."
             )
-        return step_event(noise_multiplier, self.rate, self.kind, self.relation)
+        try:
+            return repeated_event(noise_multiplier, self.rate, steps, self.kind, self.relation)
+        except ValueError as error:
+            raise ValueError(_as_typed(str(error))) from error
 
     def describe(self) -> str:
         """The sampling in words."""
@@ -83,7 +88,16 @@ class SampledSteps:
             "without replacement, afresh for every step",
             "shuffled": f"shuffled batches: each record is in exactly one of {self.batches} "
             "batches per epoch",
+            "balls_in_bins": f"balls in bins: each record, on its own, joins one of the "
+            f"{self.batches} batches of an epoch, afresh for every epoch",
         }[self.kind]
+
+
+def _as_typed(message: str) -> str:
+    """A message of the accountants with the options' names."""
+    for name in ("steps", "sampling_rate", "relation"):
+        message = message.replace(f"`{name}`", f"`--{name.replace('_', '-')}`")
+    return message
 
 
 def sampling_words(kind: str) -> str:
@@ -282,11 +296,6 @@ def read_sampling(options: argparse.Namespace) -> SampledSteps:
     rate = _read_rate(options)
     given = ("all" if rate is None else "poisson") if options.sampling is None else options.sampling
     kind = check("--sampling", given)
-    if kind not in _PROVED_FOR:
-        raise ValueError(
-            f"`--sampling` must be one of {', '.join(_PROVED_FOR)}, got {kind}: no accountant here "
-            "bounds it yet."
-        )
     if kind == "all" and rate not in (None, 1.0):
         raise ValueError(f"`--sampling-rate` must be left out without sampling, got {rate!r}.")
     if kind != "all" and rate is None:

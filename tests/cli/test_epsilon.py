@@ -112,7 +112,15 @@ def test_the_relation_may_be_written_in_small_letters(capsys):
         ({"--sampling": "fixed-size"}, "Did you mean 'fixed_size'?"),
         ({"--sampling": "Poisson"}, "Did you mean 'poisson'?"),
         ({"--sampling": "none"}, "Did you mean 'all'?"),
-        ({"--sampling": "balls_in_bins"}, "no accountant here bounds it yet"),
+        ({"--sampling": "balls_in_bins", "--steps": "150"}, "`--steps` must be whole epochs"),
+        (
+            {"--sampling": "balls_in_bins", "--sampling-rate": "0.3"},
+            "`--sampling-rate` must be one over",
+        ),
+        (
+            {"--sampling": "balls_in_bins", "--relation": "REPLACE_ONE"},
+            "`--relation` must be ADD_OR_REMOVE_ONE or REPLACE_SPECIAL",
+        ),
         ({"--sampling": "fixed_size", "--relation": "ADD_OR_REMOVE_ONE"}, "`--relation` must be"),
         ({"--sampling": "shuffled", "--relation": "ADD_OR_REMOVE_ONE"}, "REPLACE_ONE"),
         ({"--sampling": "shuffled", "--steps": "99"}, "one epoch of 100"),

@@ -12,7 +12,7 @@ X = e^{y/σ − 1/2σ²}, y ~ N(0, 1), E[S] = 1, and
 **Convex order.** Both are convex in every X_t with the others fixed, and in every partial mean. So
 wherever a variable stands for a part of the sum,
 
-* *splitting* its mass between two places, the mean kept, gives an upper bound of both, and so does
+* *spreading* its mass between two places, the mean kept, gives an upper bound of both, and so does
   additional mass anywhere, mass at S = 0, and mean at S = ∞ (the slope there, times the mean);
 * *fusing* any masses into one at their mean gives a lower bound of both, and so does leaving mass
   out.
@@ -20,18 +20,18 @@ wherever a variable stands for a part of the sum,
 **Doubling.** A law stands on a geometric lattice e^{ih}. Places e^{ih} and e^{jh} of two partial
 means, of shares a and 1 − a of their sum, make e^{jh}·(a·e^{(i−j)h} + 1 − a): as seen from j, the
 shift depends on i − j only. For each difference one product of vectors is therefore split between
-two neighbouring nodes (`Split`), or fused with what is nearest to the same node (`Fused`, which
+two neighbouring nodes (`Spread`), or fused with what is nearest to the same node (`Fused`, which
 keeps each node's mass and mean). Twice as many steps cost one such sum, T of them at most 2·log₂T.
 As the means concentrate, the lattice is made finer. Each sum moves the variance by O(h²) of its
 own, so that the interval's width falls with h².
 
 **Epochs** are independent: their ratios multiply, e^{ih}·e^{jh} = e^{(i+j)h} is a node, and δ is
-convex in each factor. For `Split` that is a convolution of masses, for `Fused` one of masses and
+convex in each factor. For `Spread` that is a convolution of masses, for `Fused` one of masses and
 one of moments; where the lattice gets too long, every other node is split or fused.
 
 **Rounding.** u = 2⁻⁵³. Everything is a sum of products of positive numbers: nothing cancels, for
 any δ. A node takes n products at most in sums of 2n additions; splitting shares are off by the
-error of a place over h. `Split` is scaled up by more than that in every sum. `Fused` carries a
+error of a place over h. `Spread` is scaled up by more than that in every sum. `Fused` carries a
 bound of its relative error, under which its masses and means are pushed outwards at the end.
 """
 
@@ -43,7 +43,7 @@ from scipy import special
 
 from accountants.fourier.allocation.fused import Fused
 from accountants.fourier.allocation.lattice import TAIL
-from accountants.fourier.allocation.split import Split
+from accountants.fourier.allocation.spread import Spread
 from accountants.fourier.grid.laws.computed import ComputedLaw
 
 __all__ = ["laws_from_above", "laws_from_below"]
@@ -55,7 +55,7 @@ _FEW = 0.62
 # Longer lattices of several epochs are made coarser.
 _MOST_NODES = 2**14
 
-_Law = TypeVar("_Law", Split, Fused)
+_Law = TypeVar("_Law", Spread, Fused)
 
 
 def _mean_of(steps: int, one: _Law) -> _Law:
@@ -109,7 +109,7 @@ def laws_from_above(
     steps: int, noise_multiplier: float, epochs: int
 ) -> tuple[ComputedLaw, ComputedLaw]:
     """Loss laws that dominate `epochs` epochs of `steps` steps, remove and add."""
-    one = Split.lognormal(noise_multiplier, _first_step(noise_multiplier))
+    one = Spread.lognormal(noise_multiplier, _first_step(noise_multiplier))
     return _product_of(epochs, _mean_of(steps, one)).laws()
 
 

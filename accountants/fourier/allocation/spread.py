@@ -32,7 +32,7 @@ _UNDERFLOW_MEAN = 1e-40
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class Spread:
     """A law that is larger than the true one in convex order.
 
     Attributes:
@@ -55,7 +55,7 @@ class Split:
         return int(self.masses.size)
 
     @classmethod
-    def lognormal(cls, noise_multiplier: float, step: float) -> "Split":
+    def lognormal(cls, noise_multiplier: float, step: float) -> "Spread":
         """The law of X itself."""
         shift = 1.0 / noise_multiplier
         first, last = lognormal_range(shift, step)
@@ -80,11 +80,13 @@ class Split:
         infinite = special.ndtr(0.5 * shift - high) * (1.0 + TAIL_SLACK)
         return cls(first, step, masses, float(under), float(infinite))
 
-    def finer(self) -> "Split":
+    def finer(self) -> "Spread":
         """The same on a lattice of half the step."""
-        return Split(2 * self.first, 0.5 * self.step, spaced(self.masses), self.zero, self.infinite)
+        return Spread(
+            2 * self.first, 0.5 * self.step, spaced(self.masses), self.zero, self.infinite
+        )
 
-    def plus(self, other: "Split", share: float, refinement: int) -> "Split":
+    def plus(self, other: "Spread", share: float, refinement: int) -> "Spread":
         """The mean of both, on a lattice finer by 1 or 2; `share` is the weight of this one."""
         pairing = Pairing(self, other, share, refinement)
         step, out = pairing.step, np.zeros(pairing.size)
@@ -106,7 +108,7 @@ class Split:
             ) * alone.masses
             zero += missing * (1.0 - part) * float(np.sum(alone.masses))
         grown = 1.0 + UNIT * (4.0 * pairing.differences + 64.0)
-        return Split(
+        return Spread(
             pairing.start,
             step,
             out * grown,
@@ -114,7 +116,7 @@ class Split:
             (share * self.infinite * others + (1.0 - share) * other.infinite * whole) * grown,
         )._trimmed()
 
-    def coarser(self) -> "Split":
+    def coarser(self) -> "Spread":
         """A larger law, on a lattice of twice the step."""
         first, masses = from_even(self.first, self.masses)
         wide = masses[::2].copy()
@@ -122,13 +124,13 @@ class Split:
         between = masses[1::2]
         wide[: between.size] += below * between
         wide[1:] += above * between[: wide.size - 1]
-        return Split(first // 2, 2.0 * self.step, wide * _GROWN, self.zero, self.infinite)
+        return Spread(first // 2, 2.0 * self.step, wide * _GROWN, self.zero, self.infinite)
 
-    def times(self, other: "Split") -> "Split":
+    def times(self, other: "Spread") -> "Spread":
         """The product of both."""
         mine, theirs = self._totals(), other._totals()
         grown = 1.0 + UNIT * (2.0 * min(self.size, other.size) + 64.0)
-        return Split(
+        return Spread(
             self.first + other.first,
             self.step,
             np.convolve(self.masses, other.masses) * grown,
@@ -143,7 +145,7 @@ class Split:
         mass = (float(np.sum(self.masses)) + self.zero) * grown
         return mass, (float(np.dot(self.masses, nodes)) + self.infinite) * grown
 
-    def _trimmed(self) -> "Split":
+    def _trimmed(self) -> "Spread":
         """Without the far ends: below, mass to 0 and the first node; above, to the last and ∞."""
         nodes = np.exp(self.step * (self.first + np.arange(self.size)))
         low, high = ends(self.masses, self.masses * nodes)
@@ -159,7 +161,7 @@ class Split:
         zero = self.zero + float(np.sum(under)) * grown + _UNDERFLOW
         beyond = float(np.dot(over, nodes[high + 1 :] * (1.0 + _NODE_SLACK) - nodes[high]))
         infinite = self.infinite + max(beyond, 0.0) * grown + _UNDERFLOW_MEAN
-        return Split(self.first + low, self.step, masses, zero, infinite)
+        return Spread(self.first + low, self.step, masses, zero, infinite)
 
     def laws(self) -> tuple[ComputedLaw, ComputedLaw]:
         """The loss laws, remove and add; their atoms are exact from here on."""
