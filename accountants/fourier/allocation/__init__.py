@@ -53,7 +53,7 @@ _NODES = 4000
 # A lattice is halved when it has fewer nodes than this share of them.
 _FEW = 0.62
 # Longer lattices of several epochs are made coarser.
-_MOST_NODES = 2**14
+_MOST_NODES = 2**13
 
 _Law = TypeVar("_Law", Spread, Fused)
 

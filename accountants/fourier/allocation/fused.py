@@ -117,6 +117,9 @@ class Fused:
     def laws(self) -> tuple[ComputedLaw, ComputedLaw]:
         """The loss laws, remove and add: less mass, at smaller losses, than computed."""
         kept = (self.masses > 0.0) & (self.moments > 0.0)
+        if not np.any(kept):  # Nothing is known: a pair of equals, which every pair dominates.
+            nothing = ComputedLaw(np.zeros(1), np.ones(1), 0.0)
+            return nothing, nothing
         masses, moments = self.masses[kept], self.moments[kept]
         losses = np.log(moments) - np.log(masses)
         size = np.abs(np.log(moments)) + np.abs(np.log(masses))

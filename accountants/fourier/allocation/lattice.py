@@ -69,7 +69,7 @@ def from_even(first: int, values: FloatArray) -> tuple[int, FloatArray]:
 
 def ends(masses: FloatArray, moments: FloatArray) -> tuple[int, int]:
     """The nodes between which all but little of the mass, and above all but little mean, lies."""
-    low = int(np.searchsorted(np.cumsum(masses), TAIL))
+    low = min(int(np.searchsorted(np.cumsum(masses), TAIL)), masses.size - 1)
     high = masses.size - 1 - int(np.searchsorted(np.cumsum(moments[::-1]), TAIL))
     return low, max(low, high)
 
@@ -123,8 +123,8 @@ class Pairing:
         exponents = first.step * self._range
         self.shifts = np.logaddexp(math.log(share) + exponents, math.log1p(-share))
         self.step = first.step / refinement
-        lowest = math.floor(math.log(min(share, 1.0 - share)) / self.step) - 2
-        self.start = refinement * min(a, b) + lowest
+        # A mean lies between the two, but for the rounding of its place.
+        self.start = refinement * min(a, b) - 2
         highest = refinement * max(a + first.size, b + second.size) + 2
         self.size = highest - self.start + 1
         self._base = refinement * b - self.start

@@ -78,7 +78,7 @@ class Spread:
         masses[0] += under
         masses[-1] += over
         infinite = special.ndtr(0.5 * shift - high) * (1.0 + TAIL_SLACK)
-        return cls(first, step, masses, float(under), float(infinite))
+        return cls(first, step, masses, float(under), float(infinite))._trimmed()
 
     def finer(self) -> "Spread":
         """The same on a lattice of half the step."""
@@ -150,8 +150,12 @@ class Spread:
         nodes = np.exp(self.step * (self.first + np.arange(self.size)))
         low, high = ends(self.masses, self.masses * nodes)
         most = math.floor(_LARGEST_LOSS / self.step)
-        low = min(max(low, -most - self.first), self.size - 1)
-        high = max(min(high, most - self.first), low)
+        bottom, top = max(0, -most - self.first), min(self.size - 1, most - self.first)
+        if bottom > top:
+            mass, mean = self._totals()
+            return Spread(0, self.step, np.ones(1), mass, mean)
+        low = min(max(low, bottom), top)
+        high = max(min(high, top), low)
         masses = self.masses[low : high + 1].copy()
         under, over = self.masses[:low], self.masses[high + 1 :]
         masses[0] += float(np.dot(under, nodes[:low])) / nodes[low]

@@ -121,3 +121,36 @@ def test_the_prototypes_value():
     assert lower < 1.2985
     assert upper > 1.2975
     assert upper - lower < 3e-4 * upper
+
+
+@pytest.mark.parametrize(
+    ("steps", "sigma", "epochs", "delta"),
+    [
+        (2, 1e5, 1000, 1e-9),
+        (10, 1e8, 1, 1e-9),
+        (10, 1.0, 10**6, 1e-5),
+        (10, 30.0, 10**6, 1e-5),
+        (5, 0.06, 50, 1e-5),
+        (5, 0.01, 3, 1e-5),
+        (5, 0.051, 3, 1e-200),
+        (5, 2.0, 3, 0.999),
+    ],
+)
+def test_extremes(steps, sigma, epochs, delta):
+    """Whoever knows the record's steps sees one Gaussian an epoch: ε is at most theirs."""
+    accountant = FourierAccountant().compose(
+        BallsInBinsDpEvent(steps, dpa.GaussianDpEvent(sigma)), epochs
+    )
+    lower, upper = accountant.get_epsilon_bounds(delta)
+    revealed = gaussian.epsilon_bounds(math.sqrt(epochs) / sigma, delta)
+    assert lower <= revealed.upper
+    assert upper <= revealed.upper * (1 + 1e-9)
+
+
+def test_beside_other_releases():
+    """A composition costs at least its dearest part, and at most all parts at shares of δ."""
+    event = BallsInBinsDpEvent(50, dpa.GaussianDpEvent(1.0))
+    alone = FourierAccountant().compose(event, 3)
+    both = FourierAccountant().compose(event, 3).compose(dpa.LaplaceDpEvent(4.0))
+    assert both.get_epsilon_bounds(1e-5).lower > alone.get_epsilon_bounds(1e-5).upper
+    assert both.get_epsilon_bounds(1e-5).upper < alone.get_epsilon_bounds(1e-5).upper + 0.25
