@@ -50,7 +50,7 @@ def calibrate_noise(
 
     What is returned has been checked: its ε_upper is at most the target. It has also been checked
     that σ·(1 − 1e-6) is not enough, its ε_lower exceeding the target, where plain Gaussians or the
-    contour engine answer, and σ·(1 − 1e-4) where the grid engine does (few steps, REPLACE_ONE).
+    contour engine answer, and σ·(1 − 1e-4) where that is not fine enough (some with few steps).
     Two exceptions: for batches of fixed size and balls in bins σ is the smallest that the upper end
     of their interval allows; and for sampled steps with a target above 200 or more than 2⁴⁰ steps
     it is what `accountants.counting` proves to be enough, which may be more than needed.
@@ -101,7 +101,7 @@ def calibrate_noise(
 
 def _contour_answers(release: elementary.Resolution, steps: int, delta: float) -> bool:
     """Whether the contour engine alone, in milliseconds, reaches the fine tolerance."""
-    if not isinstance(release, elementary.PoissonGaussian):
+    if not isinstance(release, elementary.SampledGaussian):
         return False
     composition = contour.Composition([release], np.array([float(steps)]))
     try:

@@ -200,14 +200,16 @@ class BandSum:
         part = (part + band_mass).astype(np.complex128)
         sizes = np.abs(nodes.log_w)
 
-        def moved(weights: FloatArray) -> float:
+        def moved(weights: FloatArray, off: FloatArray) -> float:
             """How much of a transform rounding moves, per unit of t."""
-            slope = float((weights * ((rounding + worst) * sizes + nodes.log_w_error)).sum())
+            slope = float((weights * ((off + worst) * sizes + nodes.log_w_error)).sum())
             return 1.01 * slope + roundings * UNIT_ROUNDOFF * float((weights * sizes).sum())
 
-        phi_error = moved(mass) * t + 3.0 * self._rule_error + 1e-50
-        part_error = moved(band) * t + 3.0 * self._rule_error + 1e-50
-        part_error += float((band * (rounding + worst)).sum()) + 100.0 * UNIT_ROUNDOFF * band_mass
+        band_rounding = rounding + nodes.band_rounding
+        phi_error = moved(mass, rounding) * t + 3.0 * self._rule_error + 1e-50
+        part_error = moved(band, band_rounding) * t + 3.0 * self._rule_error + 1e-50
+        part_error += float((band * (band_rounding + worst)).sum())
+        part_error += 100.0 * UNIT_ROUNDOFF * band_mass
         parts = np.abs(part) + part_error
         values, rounding_error, largest = _difference_of_powers(1.0 + whole, part, n)
         largest = np.log(np.minimum(largest + phi_error + part_error, 1.0 + 1e-12))

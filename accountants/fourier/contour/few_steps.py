@@ -22,7 +22,7 @@ from accountants.fourier.contour.split import Guide, Split, log_sum
 from accountants.likelihood_ratio import ratio
 
 _COARSE, _FINEST = 1e-3, 1e-11
-_LITTLE = 0.1
+_LITTLE, _FEW = 0.1, 300.0
 # How far from where a sum was made its root is looked for, as a factor.
 _REACH = 3.0
 _LEAST_DELTA, _LARGEST_EPSILON = 1e-290, 300.0
@@ -46,8 +46,13 @@ _MOST_CANCELLED = 31.0
 
 
 def suits(step: PoissonGaussian, count: float) -> bool:
-    """Whether there may be a split: neither the noise nor the rate nor the count is extreme."""
-    return 0.05 < step.noise_multiplier < 100.0 and step.sampling_rate > 1e-12 and count <= 1e5
+    """Whether bands are likely to be less work than lines, and no number is extreme.
+
+    The less noise there is, the longer single steps decide.
+    """
+    sigma = step.noise_multiplier
+    is_few = count * min(sigma, 1.0) ** 4 <= _FEW
+    return is_few and 0.05 < sigma < 100.0 and step.sampling_rate > 1e-12 and count <= 1e5
 
 
 def epsilon_bounds(step: PoissonGaussian, count: int, delta: float, tolerance: float) -> Bounds:
@@ -75,7 +80,7 @@ def epsilon_bounds(step: PoissonGaussian, count: int, delta: float, tolerance: f
         except invert.InversionError:
             found = Bounds(0.0, math.inf)
         best = best.intersect(found)
-        if best.gap <= tolerance * best.upper:
+        if best.upper < math.inf and best.gap <= tolerance * best.upper:
             return best
         near = abs(epsilon - last) < 0.3 * epsilon
         fine = max(_FINEST, 0.5 * tolerance * slope * epsilon)

@@ -92,13 +92,14 @@ class Nodes:
         start, end = (y - split.start) / split.start_width, (split.end - y) / split.end_width
         self.log_end, self.log_band, self.log_bulk = (log_ndtr(x) for x in (end, start, -start))
         self.log_base = -0.5 * y**2 + (math.log(step) - _LOG_SQRT_2PI) + self.log_end
-        # −y²/2 and the constants; log η and log ρ, whose slopes are at most 1 + |x|.
+        # Of −y²/2, the constants and log η; and of log ρ.
         self.rounding: FloatArray = (
             UNIT_ROUNDOFF * (40.0 + 10.0 * abs(math.log(step)) + 4.0 * y**2)
-            + off * (np.abs(y) + (1.0 + np.abs(start)) / split.start_width)
-            + off * (1.0 + np.abs(end)) / split.end_width
-            + NDTR_ERROR * (np.abs(self.log_end) + np.abs(self.log_band))
+            + off * (np.abs(y) + _steepest(end) / split.end_width)
+            + NDTR_ERROR * np.abs(self.log_end)
         )
+        self.band_rounding: FloatArray = off * _steepest(start) / split.start_width
+        self.band_rounding += NDTR_ERROR * np.abs(self.log_band)
 
     @classmethod
     def below_cut(cls, split: Split, step: float, low: float) -> "Nodes":
@@ -112,11 +113,17 @@ class Nodes:
         return result
 
     def weight_rounding(self, tilt: float) -> FloatArray:
-        """Bounds of the relative errors of e^exponents; of their parts in band or bulk as well."""
+        """Bounds of the relative errors of e^exponents; the band's have `band_rounding` as well."""
         result: FloatArray = self.rounding + (tilt + 1.0) * (
             self.log_w_error + 4.0 * UNIT_ROUNDOFF * np.abs(self.log_w)
         )
         return result
+
+
+def _steepest(x: FloatArray) -> FloatArray:
+    """A bound of the slope φ/Φ of log Φ at x: e^{−x²/2} above 0, 1 + |x| below."""
+    result: FloatArray = np.where(x > 0.0, np.exp(-0.5 * x * x), 1.0 + np.abs(x))
+    return result
 
 
 def log_sum(exponents: FloatArray) -> FloatArray:
