@@ -9,6 +9,19 @@ from attack import FAILURES, attack
 from attack_cases import KNOWN, ONCE_FAILED, random_case, tight_case
 
 RANDOM, TIGHT = 206, 100
+# Of those that run by default, what takes more than two seconds.
+LONG = (
+    14,
+    126,
+    186,
+    "tiny rate, two steps",
+    "hardly any noise, two steps",
+    "almost all in the batch",
+)
+
+
+def slow_if(long):
+    return pytest.mark.slow if long else ()
 
 
 def is_quick(case):
@@ -24,7 +37,10 @@ def is_quick(case):
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("case", KNOWN, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=slow_if(case.name in LONG)) for case in KNOWN],
+)
 def test_what_once_failed(case):
     assert attack(case)["word"] not in FAILURES
 
@@ -33,8 +49,8 @@ def test_what_once_failed(case):
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(number, marks=() if is_quick(random_case(number)) else pytest.mark.slow)
-        for number in range(RANDOM)
+        pytest.param(n, marks=slow_if(n in LONG or not is_quick(random_case(n))))
+        for n in range(RANDOM)
     ],
 )
 def test_random_questions(number):
