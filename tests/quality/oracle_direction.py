@@ -13,7 +13,7 @@ from oracle_sampled import SampledLaw
 _ENOUGH = 46  # significant bits of a ball: 1e-12 is seen with room to spare
 PREC = 420  # of the parameters: more than any computation uses but the adaptive ones
 # By numbers of sampled steps and batches: atoms that are few enough to condition on each.
-_FEW = {(1, 0): 300, (0, 1): 300, (2, 0): 12}
+_FEW = {(1, 0): 600, (0, 1): 600, (2, 0): 12}
 
 
 @dataclass
