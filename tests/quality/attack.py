@@ -24,7 +24,7 @@ FAILURES = (
     "wrong lower", "wrong upper", "nan", "crossed", "infinite", "slow", "memory", "crash",
 )  # fmt: skip
 SECONDS = 20.0
-ORACLE_SECONDS = 5.0
+ORACLE_SECONDS = 2.5
 BYTES = 4 * 2**30
 
 

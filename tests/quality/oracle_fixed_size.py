@@ -52,6 +52,10 @@ class FixedSizeLaw:
         self.start = 0.5 * self.c
         self._moments = {}
 
+    def largest_shift(self):
+        """A ball with the distance of the means if the record is always there."""
+        return self.shift
+
     def _log_w(self, y):
         return self.keep + _log1pexp(self.c * y + self.u0)
 

@@ -46,6 +46,10 @@ class SampledLaw:
         self.fine, self.coarse = (min(1.0, 1.0 / self.c_max) / part for part in (_FINE, 2.5))
         self._moments, self._logs, self._last_height = {}, {}, 1e-3
 
+    def largest_shift(self):
+        """A ball with the distance of the means if the record is always there."""
+        return self.arguments * max(self.shifts, key=lambda c: float(c.mid()))
+
     # Floats, to choose by.
 
     def _log_w(self, y):
