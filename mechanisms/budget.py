@@ -216,7 +216,7 @@ class Budget:
         Raises:
           BudgetFileError: The text is anything else.
         """
-        terms, books = bookkeeping.from_json(text)
+        terms, books = bookkeeping.from_json(validate.text("text", text))
         budget = cls.__new__(cls)
         budget._keep(terms, MemoryStore(books))
         return budget

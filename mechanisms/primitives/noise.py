@@ -16,6 +16,8 @@ from mechanisms.primitives.discrete_gaussian import sample_array
 
 # Below, a grid's steps are no normal floats.
 _SMALLEST_EXPONENT = -1000
+# Beyond, 64 bits of a grid's steps are no floats.
+_LARGEST_STD = 1e280
 
 
 class NoiseSource(Protocol):
@@ -185,8 +187,9 @@ class ReleaseNoise:
     def grid(self, std: float) -> float:
         """The spacing, a power of two."""
         exponent = math.frexp(validate.positive("std", std))[1] - 1 - self.bits
-        if exponent < _SMALLEST_EXPONENT:
-            raise validate.refusal("std", f"at least 2**{_SMALLEST_EXPONENT + self.bits}", std)
+        if exponent < _SMALLEST_EXPONENT or std > _LARGEST_STD:
+            least = f"2**{_SMALLEST_EXPONENT + self.bits}"
+            raise validate.refusal("std", f"in [{least}, {_LARGEST_STD:g}]", std)
         return 2.0**exponent
 
     def noisy_sum(
