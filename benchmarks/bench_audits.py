@@ -39,12 +39,14 @@ from audits import (
     estimate_epsilon,
 )
 from audits.estimators.white_box import audit_noise
+from audits.testing.draws import PROBE
 
 SEED = 20240607
 RESULTS = Path(os.environ.get("RESULTS", ROOT / "benchmarks" / "results" / "audits.json"))
 
 
 BATCH = 50
+PROBED = 2 * PROBE  # Draws of a side that are looked at before any is bet on.
 
 
 def resumed(section: str, setting: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +188,7 @@ BOUNDED = {
 
 def one_bound(name: str, draws: int, seed: int) -> tuple[float, float]:
     """The anytime bound and Clopper and Pearson's, half of the draws to choose, of equal draws."""
-    first, second = BOUNDED[name](np.random.default_rng([SEED, 4, seed]), draws)
+    first, second = BOUNDED[name](np.random.default_rng([SEED, 4, seed]), draws + PROBED)
     sides = {1: iter(np.asarray(first, float)), 0: iter(np.asarray(second, float))}
     own = estimate_epsilon(
         lambda data, rng, n: np.fromiter(sides[data], float, n),
@@ -195,7 +197,8 @@ def one_bound(name: str, draws: int, seed: int) -> tuple[float, float]:
         chunk_size=draws,
         rng=np.random.default_rng(0),
     )
-    return own.epsilon_lower, clopper_pearson(first, second).epsilon_lower
+    fixed = clopper_pearson(first[PROBED:], second[PROBED:])
+    return own.epsilon_lower, fixed.epsilon_lower
 
 
 def bounds(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,12 @@
-"""Our audit and jax-privacy's on the same draws: `python benchmarks/bench_audits_peers.py [WHEEL]`.
+"""Ten flaws, our audit and others on the same draws: `bench_audits_peers.py WHEEL`.
 
-Optional. jax-privacy's `auditing.py` needs only dp-accounting, numpy and scipy, so neither JAX nor
-an installation is needed: `pip download --no-deps jax-privacy` gives the wheel. Adds the section
-"side_by_side" to `benchmarks/results/audits.json`.
+jax-privacy's `auditing.py` needs only dp-accounting, numpy and scipy, so neither JAX nor an
+installation is needed: `pip download --no-deps jax-privacy` gives the wheel. The others are
+re-implemented in `peer_tests.py`; dp_auditorium is not on PyPI. Writes
+`benchmarks/results/audits_peers.json` after every flaw, and goes on from there if started again.
 """
 
+import argparse
 import datetime
 import importlib.util
 import json
@@ -23,19 +25,55 @@ ROOT = Path(__file__).resolve().parent.parent
 # This file's own folder goes: `audits.py` there would hide the package of the same name.
 sys.path[0] = str(ROOT / "tests" / "quality")
 
+sys.path.insert(1, str(ROOT / "benchmarks"))
+
+import dp_accounting as dpa
 import numpy as np
+from peer_tests import PEERS
+from scipy import stats
 from true_mechanisms import TRUE, gaussian
 
 from accountants import versions
-from audits import (
-    Claim,
-    audit,
-)
+from audits import Claim, EventClaim, GaussianClaim, PointClaim, audit
+from audits.testing.draws import PROBE
 
 SEED = 20240608
-SIZES = (100, 300, 1_000, 10_000, 100_000)
 DELTA, LEVEL = 1e-5, 0.05
-RESULTS = ROOT / "benchmarks" / "results" / "audits.json"
+RESULTS = ROOT / "benchmarks" / "results" / "audits_peers.json"
+PROBED = 2 * PROBE  # Draws of a side that our audit looks at before it tests.
+CURVE = EventClaim(dpa.GaussianDpEvent(1.0))
+
+
+def clipped_geometric(data: int, rng: np.random.Generator, n: int) -> np.ndarray:
+    rate = 1.0 - np.exp(-1.5)
+    return np.clip(data + rng.geometric(rate, n) - rng.geometric(rate, n), 0, 3)
+
+
+Draw = Callable[[float, np.random.Generator, int], Any]
+FLAWS: dict[str, tuple[Draw, Claim]] = {
+    "Gaussian noise too small by √2": (lambda d, r, n: gaussian(d, r, n, 2**-0.5), CURVE),
+    "Gaussian noise too small by 2": (lambda d, r, n: gaussian(d, r, n, 0.5), CURVE),
+    "Gaussian noise cut off at 2.5 σ": (
+        lambda d, r, n: d + stats.truncnorm.rvs(-2.5, 2.5, size=n, random_state=r),
+        CURVE,
+    ),
+    "uniform noise for Gaussian": (lambda d, r, n: d + r.uniform(-1.75, 1.75, n), CURVE),
+    "4 steps for 3": (
+        lambda d, r, n: 2.0 * d + r.normal(size=n),
+        EventClaim(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 3)),
+    ),
+    "Laplace ε = 1.5 for 1": (lambda d, r, n: d + r.laplace(scale=1 / 1.5, size=n), PointClaim(1)),
+    "Laplace ε = 2 for 1": (lambda d, r, n: d + r.laplace(scale=0.5, size=n), PointClaim(1)),
+    "randomised response ε = 1.5 for 1": (
+        lambda d, r, n: np.where(r.random(n) < 1 / (1 + np.exp(-1.5)), d, 1 - d),
+        PointClaim(1),
+    ),
+    "geometric ε = 1.5 for 1, clipped": (clipped_geometric, PointClaim(1)),
+    "spread instead of mean": (
+        lambda d, r, n: r.normal(scale=1.0 + 2.0 * d, size=n),
+        GaussianClaim(1.0),
+    ),
+}
 
 
 def load_peer(wheel: Path) -> ModuleType:
@@ -52,30 +90,35 @@ def load_peer(wheel: Path) -> ModuleType:
 
 
 def verdicts(
-    peer: ModuleType, first: np.ndarray, second: np.ndarray, claim: Claim, epsilon: float
+    peer: ModuleType, first: np.ndarray, second: np.ndarray, claim: Claim, seed: int
 ) -> dict[str, bool]:
-    """Which of the three methods calls the claim false on these draws."""
-    auditor = peer.CanaryScoreAuditor(first, second)
-    split = peer.Split(seed=0)
+    """Which methods call the claim false; the others get the draws that our test gets."""
     ours = audit(
         replay(first, second),
         (0, 1),
         claim,
         confidence=1 - LEVEL,
-        max_samples=len(first),
+        max_samples=len(first) - PROBED,
         rng=np.random.default_rng(0),
         chunk_size=len(first),
     )
-    bound = auditor.epsilon_clopper_pearson(LEVEL, DELTA, threshold_strategy=split)
-    return {
-        "dp-assay": ours.refuted,
-        "jax-privacy Clopper-Pearson": bool(bound > epsilon),
-        "jax-privacy Gaussian": bool(auditor.epsilon_from_gdp(LEVEL, DELTA) > epsilon),
-    }
+    first, second = first[PROBED:], second[PROBED:]
+    delta = claim.delta if isinstance(claim, PointClaim) else DELTA
+    epsilon = claim.epsilon_upper(delta) if delta else claim.epsilon
+    found = {"dp-assay": ours.refuted}
+    auditor, split = peer.CanaryScoreAuditor(first, second), peer.Split(seed=0)
+    bound = auditor.epsilon_clopper_pearson(LEVEL, delta, threshold_strategy=split)
+    found["jax-privacy Clopper-Pearson"] = bool(bound > epsilon)
+    if delta:
+        found["jax-privacy Gaussian"] = bool(auditor.epsilon_from_gdp(LEVEL, delta) > epsilon)
+    for name, test in PEERS.items():
+        rng = np.random.default_rng([SEED, seed])
+        found[name] = bool(test(first, second, claim, LEVEL, rng))
+    return found
 
 
 def replay(first: np.ndarray, second: np.ndarray) -> Callable[..., np.ndarray]:
-    """A mechanism that hands out recorded draws in order."""
+    """A mechanism that hands out recorded draws in order, the probe's first."""
     position = [0, 0]
 
     def mechanism(side: int, _: np.random.Generator, n: int) -> np.ndarray:
@@ -85,68 +128,52 @@ def replay(first: np.ndarray, second: np.ndarray) -> Callable[..., np.ndarray]:
     return mechanism
 
 
-def case(
-    peer: ModuleType,
-    mechanism: Callable[..., Any],
-    pair: tuple[Any, Any],
-    claim: Claim,
-    epsilon: float,
-    repetitions: int,
-    number: int,
-) -> dict[str, dict[str, float]]:
-    table: dict[str, dict[str, float]] = {}
-    for size in SIZES:
-        found = []
-        for repetition in range(max(5, repetitions if size < 10_000 else repetitions // 5)):
-            rng = np.random.default_rng([SEED, number, size, repetition])
-            first, second = (np.asarray(mechanism(data, rng, size), dtype=float) for data in pair)
-            found.append(verdicts(peer, first, second, claim, epsilon))
-        table[str(size)] = {
-            name: float(np.mean([row[name] for row in found])) for name in found[0]
-        } | {"repetitions": len(found)}
-    return table
+def row(
+    peer: ModuleType, mechanism: Draw, pair: tuple[Any, Any], claim: Claim, size: int, runs: int
+) -> dict[str, float]:
+    """The share of runs in which each method calls the claim false."""
+    found = []
+    for run in range(runs):
+        rng = np.random.default_rng([SEED, size, run])
+        first, second = (np.asarray(mechanism(d, rng, size + PROBED), float) for d in pair)
+        found.append(verdicts(peer, first, second, claim, run))
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
 def main() -> None:
-    wheels = sorted(Path().glob("jax_privacy-*.whl"))
-    wheel = Path(sys.argv[1]) if len(sys.argv) > 1 else wheels[-1] if wheels else None
-    if wheel is None:
-        sys.exit("`WHEEL` must be given: pip download --no-deps jax-privacy")
-    peer = load_peer(wheel)
-    gaussian_claim = TRUE["Gaussian"].claim()
-    figures: dict[str, Any] = {
-        "false claim, Gaussian noise too small by √2": case(
-            peer,
-            lambda data, rng, n: gaussian(data, rng, n, 2**-0.5),
-            (1.0, 0.0),
-            gaussian_claim,
-            4.3771780957,
-            100,
-            0,
-        )
-    }
-    true = {
-        "Gaussian": 4.3771780957,
-        "Laplace": 1.0,
-        "randomised response": float(np.log(3.0)),
-    }
-    for number, (name, epsilon) in enumerate(true.items(), start=1):
-        entry = TRUE[name]
-        figures[f"true claim, {name}"] = case(
-            peer, entry.mechanism, entry.pair, entry.claim(), epsilon, 100, number
-        )
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1_000, 5_000])
+    options = parser.parse_args()
+    peer = load_peer(options.wheel)
+    setting = {"runs": options.runs, "level": LEVEL, "seed": SEED}
+    installed = {"jax-privacy": options.wheel.name.split("-")[1]} | versions.installed()
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results["side_by_side"] = {
-        "figures": figures,
-        "what": f"share of runs that call the claim false at {1 - LEVEL:.0%}, by draws per side",
-        "date": datetime.date.today().isoformat(),
-        "seed": SEED,
-        "command": f"python benchmarks/bench_audits_peers.py {wheel.name}",
-        "python": platform.python_version(),
-        "versions": {"jax-privacy": wheel.name.split("-")[1]} | versions.installed(),
+    if (results.get("setting"), results.get("versions")) != (setting, installed):
+        results = {"figures": {}}
+    cases = {name: (draw, (1.0, 0.0), claim) for name, (draw, claim) in FLAWS.items()} | {
+        f"true claim: {name}": (TRUE[name].mechanism, TRUE[name].pair, TRUE[name].claim())
+        for name in ("Gaussian", "Laplace, pure")
     }
-    RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
-    print(json.dumps(figures, indent=1, ensure_ascii=False))
+    for size in options.sizes:
+        for name, (draw, pair, claim) in cases.items():
+            table = results["figures"].setdefault(name, {})
+            if str(size) in table:
+                continue
+            table[str(size)] = row(peer, draw, pair, claim, size, options.runs)
+            print(name, size, table[str(size)], flush=True)
+            results |= {
+                "what": f"share of {options.runs} runs that call the claim false at "
+                f"{1 - LEVEL:.0%}, by draws per side; every flaw's claim is false",
+                "setting": setting,
+                "date": datetime.date.today().isoformat(),
+                "command": f"python benchmarks/bench_audits_peers.py {options.wheel.name} "
+                + f"--runs {options.runs}",
+                "python": platform.python_version(),
+                "versions": installed,
+            }
+            RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

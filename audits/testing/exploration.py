@@ -106,8 +106,10 @@ class Explorer:
             kept = max(3, _LONGER[0][0] // max(len(pairs), 1))
             for pair in pairs:
                 found.extend(self._look(pair, draws)[:kept])
-                yield _ordered(found)
-                if self._late():
+                # Pairs that the mechanism refuses are no reason to give up before one is found, nor
+                # to forget what was found before.
+                yield _ordered(found) or best
+                if (found or best) and self._late():
                     break
             best = _ordered(found) if not self._late() or not best else _ordered([*best, *found])
         for count, draws in _LONGER:

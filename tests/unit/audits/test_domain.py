@@ -1,5 +1,6 @@
 """Domains: neighbouring data sets, all of them allowed; hunts that accuse over nothing else."""
 
+import math
 import time
 
 import dp_accounting as dpa
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 
-from audits import Domain, EventClaim, GaussianClaim, PointClaim, hunt, repeat
+from audits import Domain, EventClaim, GaussianClaim, Pair, PointClaim, hunt, repeat
+from audits.testing.exploration import Explorer
 
 ADD, REPLACE, ZERO = (
     NeighboringRelation.ADD_OR_REMOVE_ONE,
@@ -227,3 +229,24 @@ def test_a_call_that_never_ends_is_passed_over():
         rng=np.random.default_rng(0),
     )
     assert verdict.refuted
+
+
+def refuses_one_coordinate(data, rng, n):
+    if data.shape[1] == 1:
+        raise ValueError("two coordinates are needed")
+    return data.sum() + rng.normal(scale=0.5, size=n)
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2, 3])
+def test_what_was_found_is_not_forgotten_when_time_is_up(looks):
+    """A pair that the mechanism refuses comes first in every round; time is up at any moment."""
+    pairs = [Pair(np.ones((2, width)), np.ones((1, width)), f"{width}") for width in (1, 2)]
+    explorer = Explorer(
+        refuses_one_coordinate, GaussianClaim(1.0).region(), None, 0, math.inf, math.inf, None, 2048
+    )
+    rounds = explorer.candidates(pairs)
+    found = [next(rounds) for _ in range(looks)]
+    explorer.deadline = -math.inf
+    last = [*found, *rounds][-1]
+    assert last
+    assert last[0].pair is pairs[1]
