@@ -54,15 +54,18 @@ def is_loss(error: BaseException) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scattered:
-    """Bytes on a dask cluster.
-
-    Attributes:
-      key: What they are called there.
-      future: Stands for them; two are the same if their keys are.
-    """
+    """Bytes on a dask cluster, by the key that they have there."""
 
     key: str
-    future: Any = field(compare=False)
+
+    def fetch(self) -> bytes:
+        """The bytes; from inside of a task."""
+        from distributed import Future, get_client
+
+        # A future that travels inside of another object would arrive without a client.
+        future: Any = Future(self.key, get_client())
+        content: bytes = future.result()
+        return content
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class Parcel:
 @functools.lru_cache(maxsize=2)
 def _fetched(place: str | Scattered) -> Any:
     if isinstance(place, Scattered):
-        return pickle.loads(place.future.result())
+        return pickle.loads(place.fetch())
     return pickle.loads(Path(place).read_bytes())
 
 
@@ -103,6 +106,7 @@ class Dispatch:
     executor: Executor | None = None
     _own: Executor | None = field(default=None, init=False)
     _sent: Any = field(default=None, init=False)
+    _kept: Any = field(default=None, init=False)
     _file: Path | None = field(default=None, init=False)
 
     def run(self, function: Callable[..., Any], jobs: Sequence[Job]) -> dict[Job, Any]:
@@ -170,7 +174,7 @@ class Dispatch:
             client = _client_of(executor)
             try:
                 if client is not None:
-                    self._sent = _for_cluster(client, self.work)
+                    self._sent, self._kept = _for_cluster(client, self.work)
                 elif isinstance(executor, ProcessPoolExecutor):
                     self._sent = self._packed()
                 else:
@@ -194,7 +198,7 @@ class Dispatch:
         return Parcel(file.name)
 
     def _forget(self) -> None:
-        self._sent = None
+        self._sent = self._kept = None
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.unlink()
@@ -264,8 +268,10 @@ def _client_of(executor: Executor) -> Any | None:
     return client if hasattr(client, "scatter") else None
 
 
-def _for_cluster(client: Any, work: Any) -> Parcel:
+def _for_cluster(client: Any, work: Any) -> tuple[Parcel, Any]:
     """A parcel for dask's workers, which cloudpickle fills: it takes lambdas too.
+
+    And the future that keeps what was scattered there.
 
     What is large is scattered, and fetched by each worker once. It is no dependency of the tasks in
     dask's own sense, or its scheduler would send them all to the worker that holds it.
@@ -274,12 +280,12 @@ def _for_cluster(client: Any, work: Any) -> Parcel:
 
     content: bytes = cloudpickle.dumps(work)
     if len(content) < _SMALL:
-        return Parcel(content)
+        return Parcel(content), None
     try:
         (scattered,) = client.scatter([content], hash=False)
     except KeyError as error:  # The worker that it was meant for has gone in between.
         raise ConnectionError(f"A worker was lost while data were sent to it: {error}") from error
-    return Parcel(Scattered(scattered.key, scattered))
+    return Parcel(Scattered(scattered.key)), scattered
 
 
 def _fresh_like(executor: Executor) -> Executor:
