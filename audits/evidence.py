@@ -34,6 +34,15 @@ class Method(enum.Enum):
             return "canaries"
         return "draws per side" if self.in_pairs else "draws of the noise"
 
+    @property
+    def untried(self) -> str:
+        """What else could contradict a claim that this method did not."""
+        if self is Method.ONE_RUN:
+            return "Other canaries, more of them, or another score"
+        if self is Method.WHITE_BOX:
+            return "More draws, or a look at what the noise is added to,"
+        return "Another pair of data sets, another statistic or more draws"
+
 
 def _bound(name: str, value: Any) -> float:
     """A number from 0 to infinity."""

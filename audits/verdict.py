@@ -140,8 +140,8 @@ def _details(verdict: Verdict) -> list[str]:
             sentences.append(f"{odds_of} ({p_value})." if by_bets else f"In numbers, {p_value}.")
     elif verdict.word is Word.NOT_REFUTED:
         sentences.append(
-            f"The claim is {claim.describe()} {how} Another pair of data sets, another statistic "
-            "or more draws still might contradict it."
+            f"The claim is {claim.describe()} {how} {evidence.method.untried} still might "
+            "contradict it."
         )
     else:
         sentences.append(f"The claim is {claim.describe()} {how}")

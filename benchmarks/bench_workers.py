@@ -115,6 +115,7 @@ def main() -> None:
         record[name] = SECTIONS[name]() | {
             "date": datetime.date.today().isoformat(),
             "cores": os.cpu_count(),
+            "load_average": round(os.getloadavg()[1], 1),
             "python": platform.python_version(),
             "versions": versions.installed("distributed"),
         }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("accountants", "audits", "mechanisms", "pvi")
+PACKAGES = ("accountants", "audits", "mechanisms", "pvi", "pytest_dp_assay")
 
 
 def run_python(code: str) -> str:

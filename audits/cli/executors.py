@@ -80,6 +80,6 @@ def _cluster(address: str) -> Iterator[Executor]:
 
 def by_value(module: Any) -> None:
     """Functions and classes of this module travel as they are, to workers that lack its file."""
-    import cloudpickle  # type: ignore[import-untyped]
+    import cloudpickle
 
     cloudpickle.register_pickle_by_value(module)

@@ -53,21 +53,39 @@ def is_loss(error: BaseException) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
-    """Something pickled: the bytes themselves, or the file that they are in."""
+class Scattered:
+    """Bytes on a dask cluster, by the key that they have there."""
 
-    content: bytes | str
+    key: str
+
+    def fetch(self) -> bytes:
+        """The bytes; from inside of a task."""
+        from distributed import Future, get_client
+
+        # A future that travels inside of another object would arrive without a client.
+        future: Any = Future(self.key, get_client())
+        content: bytes = future.result()
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """Something pickled: the bytes themselves, or where they are: in a file, or on a cluster."""
+
+    content: bytes | str | Scattered
 
     def open(self) -> Any:
-        """What is inside; from a file, once per process."""
+        """What is inside; from elsewhere it is fetched once per process."""
         if isinstance(self.content, bytes):
             return pickle.loads(self.content)
-        return _from_file(self.content)
+        return _fetched(self.content)
 
 
 @functools.lru_cache(maxsize=2)
-def _from_file(path: str) -> Any:
-    return pickle.loads(Path(path).read_bytes())
+def _fetched(place: str | Scattered) -> Any:
+    if isinstance(place, Scattered):
+        return pickle.loads(place.fetch())
+    return pickle.loads(Path(place).read_bytes())
 
 
 def opened(work: Any) -> Any:
@@ -88,6 +106,7 @@ class Dispatch:
     executor: Executor | None = None
     _own: Executor | None = field(default=None, init=False)
     _sent: Any = field(default=None, init=False)
+    _kept: Any = field(default=None, init=False)
     _file: Path | None = field(default=None, init=False)
 
     def run(self, function: Callable[..., Any], jobs: Sequence[Job]) -> dict[Job, Any]:
@@ -155,7 +174,7 @@ class Dispatch:
             client = _client_of(executor)
             try:
                 if client is not None:
-                    self._sent = _scattered(client, self.work)
+                    self._sent, self._kept = _for_cluster(client, self.work)
                 elif isinstance(executor, ProcessPoolExecutor):
                     self._sent = self._packed()
                 else:
@@ -179,7 +198,7 @@ class Dispatch:
         return Parcel(file.name)
 
     def _forget(self) -> None:
-        self._sent = None
+        self._sent = self._kept = None
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.unlink()
@@ -249,13 +268,24 @@ def _client_of(executor: Executor) -> Any | None:
     return client if hasattr(client, "scatter") else None
 
 
-def _scattered(client: Any, work: Any) -> Any:
-    """A dask future of the work, on one worker; the others get it from there, once each."""
+def _for_cluster(client: Any, work: Any) -> tuple[Parcel, Any]:
+    """A parcel for dask's workers, which cloudpickle fills: it takes lambdas too.
+
+    And the future that keeps what was scattered there.
+
+    What is large is scattered, and fetched by each worker once. It is no dependency of the tasks in
+    dask's own sense, or its scheduler would send them all to the worker that holds it.
+    """
+    import cloudpickle
+
+    content: bytes = cloudpickle.dumps(work)
+    if len(content) < _SMALL:
+        return Parcel(content), None
     try:
-        (sent,) = client.scatter([work], hash=False)
+        (scattered,) = client.scatter([content], hash=False)
     except KeyError as error:  # The worker that it was meant for has gone in between.
         raise ConnectionError(f"A worker was lost while data were sent to it: {error}") from error
-    return sent
+    return Parcel(Scattered(scattered.key)), scattered
 
 
 def _fresh_like(executor: Executor) -> Executor:

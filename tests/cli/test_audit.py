@@ -362,6 +362,29 @@ def test_a_worker_that_the_audited_code_ends_is_a_crash(user_file, capsys):
     assert captured.out == ""
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_same_answer_without_the_file(user_file, capsys):
+    """The workers get the function by value: what is in the file is theirs, wherever they run."""
+    distributed = pytest.importorskip("distributed")
+    command = ["audit", f"{user_file}:too_little_noise", *CLAIMED, "--json"]
+    assert main(command) == 1
+    alone = capsys.readouterr().out
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        assert main([*command, "--cluster", cluster.scheduler_address]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == alone
+    assert "2 workers" in captured.err
+
+
+def test_a_cluster_that_is_none(user_file, capsys):
+    pytest.importorskip("distributed")
+    assert main(["audit", f"{user_file}:repaired", *CLAIMED, "--cluster", "nonsense://1"]) == 2
+    assert "`--cluster` must be the address of a dask scheduler" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "named", "code"),
     [

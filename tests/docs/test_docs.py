@@ -38,7 +38,15 @@ def test_percentile_clipping_costs_as_much_as_is_said():
 
 
 @pytest.mark.parametrize(
-    "guide", ["docs/architecture.md", "CONTRIBUTING.md", "docs/sharp_edges.md", "README.md"]
+    "guide",
+    [
+        "docs/architecture.md",
+        "CONTRIBUTING.md",
+        "docs/sharp_edges.md",
+        "docs/pytest.md",
+        "docs/workers.md",
+        "README.md",
+    ],
 )
 def test_files_that_the_guides_name_exist(guide):
     text = (ROOT / guide).read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ NAMES = (
     "06_audit_your_own_mechanism",
     "07_dp_pvi_end_to_end",
     "08_reading_the_papers",
+    "09_canaries",
 )
 
 

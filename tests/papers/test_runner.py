@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +93,30 @@ def test_a_lost_worker_is_said_and_loses_nothing_that_is_finished(tmp_path: Path
     CALLS.clear()
     assert run_jobs(jobs_for(1, 2), journal, stream=io.StringIO()).keys() == {"n=1", "n=2"}
     assert CALLS == [2]
+
+
+class LosesOne(ThreadPoolExecutor):
+    """Loses its first job as a dask cluster does."""
+
+    lost = False
+
+    def submit(self, function, /, *arguments, **keywords):  # type: ignore[no-untyped-def]
+        if self.lost:
+            return super().submit(function, *arguments, **keywords)
+        self.lost = True
+        gone: Future[object] = Future()
+        gone.set_exception(type("KilledWorker", (Exception,), {})("gone"))
+        return gone
+
+
+def test_a_job_that_a_cluster_loses_is_done_again(tmp_path: Path) -> None:
+    with LosesOne(2) as pool:
+        found = run_jobs(
+            jobs_for(1, 2, 3), tmp_path / "j.jsonl", executor=pool, stream=io.StringIO()
+        )
+        assert pool.lost
+    assert found == {f"n={n}": {"square": n * n} for n in (1, 2, 3)}
+    assert sorted(CALLS) == [1, 2, 3]
 
 
 def test_no_flipped_bit_changes_a_result(tmp_path: Path) -> None:

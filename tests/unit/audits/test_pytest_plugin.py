@@ -7,12 +7,14 @@ import hashlib
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import audits  # noqa: F401  (numpy loads once per process, and pytester would forget it)
 
 pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[3]
 
 SUITE = """
 import numpy as np
@@ -157,6 +159,20 @@ def test_a_marker_that_says_too_little_or_too_much(pytester, marker, named):
     result = run(pytester)
     assert result.ret == 1
     assert named in result.stdout.str()
+
+
+def test_the_page_on_it_says_what_works(pytester):
+    page = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    pytester.makepyfile(test_privacy=block)
+    run(pytester, "--dp-max-samples", "2000").assert_outcomes(passed=1)
+    options = run(pytester, "--help").stdout.str()
+    for name in re.findall(r"(?:`|pytest [^`]*)(--dp-[a-z-]+)", page):
+        assert name in options
+    action = (ROOT / "docs" / "dp_audits.yml").read_text(encoding="utf-8")
+    used = re.findall(r"--dp-[a-z-]+", action)
+    assert len(used) == 3
+    assert all(name in options for name in used)
 
 
 def test_it_costs_a_suite_nothing_that_does_not_use_it(pytester):
