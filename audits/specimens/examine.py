@@ -131,9 +131,11 @@ def as_json(
 
 
 def _all(name: str, values: Iterable[_T], kind: type[_T]) -> Iterator[_T]:
-    if not isinstance(values, Iterable):
-        raise TypeError(f"`{name}` must be a list, got {validate.shown(values)}.")
-    for value in values:
+    try:
+        entries = iter(values)
+    except Exception:  # whatever a stranger's __iter__ raises
+        raise TypeError(f"`{name}` must be a list, got {validate.shown(values)}.") from None
+    for value in entries:
         yield validate.instance(name, value, kind)
 
 
