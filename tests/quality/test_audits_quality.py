@@ -74,7 +74,7 @@ def draws_to_convict(mechanism, claim, runs, pair=(1.0, 0.0)):
 
 @pytest.mark.slow
 def test_power_against_noise_too_small_by_root_two():
-    """Median at most 200, 95% at most 500 (benchmark: 153 and 380 of 500 runs).
+    """Median at most 200, 95% at most 500 (benchmark: 144 and 332 of 500 runs).
 
     With one run in 3.5 above 200 and one in 60 above 500, 151 runs fail with probability < 1e-7.
     """
