@@ -345,8 +345,11 @@ def _single_delta(law: LossLaw, epsilon: float) -> Bounds:
     """δ(ε) = ∫ (1 − e^{ε−l})₊ dP of one law, as a sum of positive terms."""
     _, high = law.loss_range(1e-300, 1e-305)
     if epsilon >= high:
-        above = law.tails(epsilon, epsilon).above
-        return Bounds(0.0, min(1.0, law.infinite + above * (1.0 + TAIL_ERROR) + _SMALLEST))
+        above = law.tails(epsilon, epsilon).above * (1.0 + TAIL_ERROR)
+        if epsilon < law.highest * (1.0 + 16.0 * UNIT) < math.inf:
+            # The largest loss is known up to its rounding: it may exceed ε by so much.
+            above += 32.0 * UNIT * law.highest
+        return Bounds(0.0, min(1.0, law.infinite + above + _SMALLEST))
     points = law.points(np.array([epsilon, high * (1.0 + 4.0 * UNIT)]))
     slack = points.loss_error + 2.0 * UNIT * (np.abs(points.loss) + epsilon)
     ends = []

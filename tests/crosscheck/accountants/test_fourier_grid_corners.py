@@ -1,6 +1,7 @@
 """Compositions at the ends of what floats and grids can hold: finite, tight, with the truth."""
 
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import pytest
@@ -179,3 +180,16 @@ def test_what_is_proved_without_an_engine_is_above_what_engines_prove(release, c
         for eps in (0.0, 2.0):
             upper = fallback.delta_bounds(parts, eps).upper
             assert grid.delta_bounds([(law, count)], eps, tolerance=1e-3).lower <= upper <= 1.0
+
+
+@pytest.mark.parametrize("scale", [0.7, 1.7, 3.3, 7.7, 30.3, 101.0])
+@pytest.mark.parametrize("delta", [8.9e-168, 1e-100, 1e-300])
+def test_the_upper_end_of_one_laplace_is_not_a_rounding_below_its_largest_loss(scale, delta):
+    """ε(δ) = 1/b + 2·log(1 − δ)-like terms of 1e-100 at most: 1/b in exact arithmetic, nearly."""
+    bounds = (
+        FourierAccountant(tolerance=1e-11).compose(LaplaceDpEvent(scale)).get_epsilon_bounds(delta)
+    )
+    truth = 1 / Fraction(scale)
+    assert Fraction(bounds.upper) >= truth * (1 - Fraction(1, 10**40))
+    assert Fraction(bounds.lower) <= truth
+    assert bounds.gap < 1e-14 / scale
