@@ -134,8 +134,6 @@ Elementary: TypeAlias = (
 
 # Squares of noise multipliers, and sums of 10**100 of them, must be doubles.
 _LEAST_NOISE = 1e-100
-# Rounding errors grow with the steps of an epoch; at so many they are still far below 1e-4.
-_MOST_STEPS_PER_EPOCH = 10**6
 
 
 class NotSupportedError(Exception):
@@ -246,7 +244,7 @@ def _resolve_fixed_size(
 
 
 def _resolve_balls_in_bins(event: BallsInBinsDpEvent, relation: NeighboringRelation) -> Resolution:
-    steps = validate.count("steps_per_epoch", event.steps_per_epoch, maximum=_MOST_STEPS_PER_EPOCH)
+    steps = event.steps_per_epoch
     noise_multiplier = effective_noise_multiplier(event.event)
     if math.isinf(noise_multiplier):
         return NoOp

@@ -1,9 +1,24 @@
 """Events that dp-accounting has no word for."""
 
+from typing import Any
+
 import attr
 import dp_accounting as dpa
 
+from accountants import validate
+
 __all__ = ["BallsInBinsDpEvent"]
+
+# Rounding errors grow with the steps of an epoch; at so many they are still far below 1e-4.
+_MOST_STEPS = 10**6
+
+
+def _steps(value: Any) -> int:
+    return validate.count("steps_per_epoch", value, maximum=_MOST_STEPS)
+
+
+def _event(value: Any) -> dpa.DpEvent:
+    return validate.instance("event", value, dpa.DpEvent)
 
 
 # attrs, as dp-accounting's own events: its serialisation loses a dataclass's fields.
@@ -16,5 +31,5 @@ class BallsInBinsDpEvent(dpa.DpEvent):
     choices.
     """
 
-    steps_per_epoch: int
-    event: dpa.DpEvent
+    steps_per_epoch: int = attr.ib(converter=_steps)
+    event: dpa.DpEvent = attr.ib(converter=_event)

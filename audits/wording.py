@@ -81,7 +81,7 @@ def odds(log_e_value: float) -> str:
     stopped is one (optional stopping), whereas the largest wealth on the way is none, since its
     mean has no bound. At a refutation the two are the same: the audit stops where it is largest.
 
-    >>> odds(4.8122), odds(45.0), odds(-0.1)
+    >>> odds(4.805), odds(45.0), odds(-0.1)
     ('121 to 1', 'more than a trillion to 1', 'less than 1 to 1')
     """
     gain = math.expm1(min(log_e_value, 700.0))

@@ -210,13 +210,15 @@ class Budget:
         return bookkeeping.to_json(self._terms, self.books)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str | bytes) -> Self:
         """A budget without a file, from what `to_json` wrote.
 
         Raises:
           BudgetFileError: The text is anything else.
         """
-        terms, books = bookkeeping.from_json(validate.text("text", text))
+        if not isinstance(text, bytes):  # of a file as it is, which may not be UTF-8
+            validate.text("text", text)
+        terms, books = bookkeeping.from_json(text)
         budget = cls.__new__(cls)
         budget._keep(terms, MemoryStore(books))
         return budget

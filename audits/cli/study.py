@@ -69,6 +69,7 @@ def _study(options: argparse.Namespace) -> int:
         raise ValueError("`--redraw` must be without `--seeds`: a record has its own.")
     if options.seeds is not None:
         validate.count("--seeds", options.seeds)
+    validate.count("--workers", options.workers)
     if not options.redraw:
         shared.check_writable("--output", options.output / f"{options.name}.json")
     with executors.executor_of(options, alone=False) as pool:

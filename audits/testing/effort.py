@@ -76,8 +76,11 @@ class Effort:
         mu = self.claim.region().gaussian_scale()
         fewer = draws_needed(GaussianClaim(mu, relation=self.claim.relation).region(), 0.99)
         fewer *= log_threshold(self.confidence) / log_threshold(0.99)
+        sharply = f"{_WEAK}; state the event or the whole profile to test it sharply."
+        if not math.isfinite(fewer):
+            return sharply
         return (
-            f"{_WEAK}; state the event or the whole profile to test it sharply. As a claim of "
+            f"{sharply} As a claim of "
             f"μ = {mu:.3g}, Gaussian noise with the same ε at this δ, it would need about "
             f"{about(fewer)} draws per side."
         )

@@ -3,7 +3,7 @@
 import re
 import sys
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
 import pytest
 
@@ -16,20 +16,23 @@ WALKS = re.findall(r"### `dp-assay (.*?)`\n(.*?)(?=\n##)", PAGE, flags=re.DOTALL
 
 def called(arguments: list[str]) -> list[str]:
     """Functions of the project, as `file:name`, in order of their first call."""
-    found: dict[str, None] = {}
+    found: dict[CodeType, None] = {}
 
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(f"{ROOT}/"):
-            file = Path(frame.f_code.co_filename).relative_to(ROOT).as_posix()
-            found.setdefault(f"{file}:{frame.f_code.co_qualname}")
+    def note(frame: FrameType, _event: str, _: object) -> None:
+        # Calls only: a trace function that gives back none is not told of lines and returns.
+        found.setdefault(frame.f_code)
 
-    before = sys.getprofile()
-    sys.setprofile(note)
+    before = sys.gettrace()
+    sys.settrace(note)
     try:
         assert main(arguments) == 0
     finally:
-        sys.setprofile(before)
-    return list(found)
+        sys.settrace(before)
+    return [
+        f"{Path(code.co_filename).relative_to(ROOT).as_posix()}:{code.co_qualname}"
+        for code in found
+        if code.co_filename.startswith(f"{ROOT}/")
+    ]
 
 
 def test_there_are_two_walks():

@@ -437,6 +437,8 @@ EXAMPLES: dict[str, Maker] = {
     "temperature": lambda: 1.0,
     "text": lambda: "{}",
     "transcript": _transcript,
+    "seed": lambda: 7,
+    "steps_per_epoch": lambda: 10,
     "upper": lambda: 1.0,
     "lower": lambda: 0.0,
     "value": lambda: 0.5,

@@ -72,9 +72,15 @@ def test_no_corner_gives_a_nan_or_an_error(rate, sigma):
         assert bounds.upper < math.inf or sigma == 1e-100
 
 
-@pytest.mark.parametrize("rate", [1e-300, 1e-200, 1e-100])
-def test_the_moments_accountant_answers_for_the_tiniest_rates(rate):
+@pytest.mark.parametrize("rate", [1e-300, 1e-200])
+def test_rates_below_all_use_are_refused_by_name(rate):
     event = dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(1.0))
+    with pytest.raises(dpa.UnsupportedEventError, match="a rate below 1e-100"):
+        MomentsAccountant().compose(event)
+
+
+def test_the_moments_accountant_answers_for_the_tiniest_rate():
+    event = dpa.PoissonSampledDpEvent(1e-100, dpa.GaussianDpEvent(1.0))
     # All moments are nothing beside log(1/δ): ε = log(1/δ)/64 (Abadi et al. 2016, Theorem 2).
     found = MomentsAccountant().compose(event).get_epsilon(1e-5)
     assert found == pytest.approx(math.log(1e5) / 64, rel=1e-12)

@@ -157,7 +157,7 @@ def test_every_record_can_go_to_every_client(rng):
 def test_holdout_refuses_more_than_there_are(rng):
     with pytest.raises(ValueError, match="`train` must be at most 10, got 11"):
         holdout(10, 11, rng)
-    with pytest.raises(ValueError, match="train is -1"):
+    with pytest.raises(ValueError, match="`train` must be at least 0, got -1"):
         holdout(10, -1, rng)
 
 
