@@ -1,0 +1,189 @@
+"""Every peer on every known answer: right, loose, too low, refused, failed or late.
+
+An upper bound of ε below the proved lower end is *too low*: somebody would sign a guarantee that
+does not hold. Above the proved upper end it is valid and *loose* by a factor; within one per cent,
+*right*. An interval whose lower end is above the proved upper end excludes the truth: *too high*.
+A negative ε is read as 0. Answers are kept one by one, so that a run that stops can go on.
+"""
+
+import datetime
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from accountants import files
+from accountants.bounds import Bounds
+from accountants.known_answers import KnownAnswer
+from audits.peers.asking import Asked
+from audits.peers.environment import InstallError
+from audits.peers.peer import Peer
+from audits.peers.question import question
+
+RECORD = Path(__file__).with_name("recorded.json")
+WORDS = ("right", "loose", "too low", "too high", "refused", "failed", "timed out")
+"""What becomes of a question, the good first."""
+_RIGHT = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A peer's answer beside the proved interval.
+
+    Attributes:
+      word: One of `WORDS`.
+      excess: Upper bound over proved upper end, less 1; negative where it is too low.
+    """
+
+    word: str
+    excess: float | None = None
+
+
+def judge(found: dict[str, Any], known: Bounds) -> Judged:
+    """What an answer is worth.
+
+    >>> judge({"upper": 1.61, "seconds": 0.1}, Bounds(1.8282, 1.8283)).word
+    'too low'
+    """
+    for word in ("refused", "failed", "timed_out"):
+        if word in found:
+            return Judged(word.replace("_", " "))
+    upper = max(0.0, found["upper"])
+    if math.isnan(found["upper"]) or math.isnan(found.get("lower", 0.0)):
+        return Judged("failed")
+    if upper < known.lower:
+        return Judged("too low", upper / known.lower - 1.0)
+    if found.get("lower", 0.0) > known.upper:
+        return Judged("too high")
+    excess = upper / known.upper - 1.0 if known.upper > 0.0 else (0.0 if upper == 0.0 else math.inf)
+    return Judged("right" if excess <= _RIGHT else "loose", excess)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One peer's score.
+
+    Attributes:
+      counts: How many questions ended with each word.
+      lowest: The excess furthest below 0, and the name of its question.
+      loosest: The median excess of what is loose.
+      seconds: The median over answers.
+    """
+
+    peer: str
+    gives: str
+    requirements: tuple[str, ...]
+    counts: dict[str, int]
+    lowest: tuple[float, str] | None
+    loosest: float | None
+    seconds: float | None
+
+
+class Scoreboard:
+    """Answers of peers to known answers, in a file that a run goes on from.
+
+    Args:
+      path: The file; it is made where it is not there yet.
+    """
+
+    def __init__(self, path: Path = RECORD) -> None:
+        self.path = path
+        self._body: dict[str, Any] = {"about": _ABOUT, "peers": {}}
+        if path.exists():
+            self._body = json.loads(path.read_text(encoding="utf-8"))
+
+    def run(
+        self,
+        peers: Iterable[Peer],
+        answers: Sequence[KnownAnswer],
+        *,
+        seconds: float = 30.0,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Asks each peer what it has not been asked yet."""
+        for peer in peers:
+            mine = self._of(peer)
+            waiting = [answer for answer in answers if answer.name not in mine["answers"]]
+            if not waiting:
+                continue
+            try:
+                with Asked(peer) as asked:
+                    for number, answer in enumerate(waiting, 1):
+                        note(f"{peer.name}: {number} of {len(waiting)}")
+                        words = question(answer.event, answer.relation, answer.delta)
+                        mine["answers"][answer.name] = asked.ask(words, seconds)
+                        if number % 10 == 0:
+                            self._write()
+                mine["date"] = datetime.date.today().isoformat()
+                mine["seconds_allowed"] = seconds
+            except InstallError as reason:
+                note(f"{peer.name}: not installed: {reason}")
+                continue
+            finally:
+                self._write()
+
+    def rows(self, peers: Iterable[Peer], answers: Sequence[KnownAnswer]) -> list[Row]:
+        """The scores of those peers that have been asked."""
+        return [self._row(peer, answers) for peer in peers if self._of(peer)["answers"]]
+
+    def judged(self, peer: Peer, answers: Sequence[KnownAnswer]) -> dict[str, Judged]:
+        """Each answer of a peer, by the question's name."""
+        found = self._of(peer)["answers"]
+        return {
+            answer.name: judge(found[answer.name], answer.epsilon)
+            for answer in answers
+            if answer.name in found
+        }
+
+    def _row(self, peer: Peer, answers: Sequence[KnownAnswer]) -> Row:
+        judged = self.judged(peer, answers)
+        found = self._of(peer)["answers"]
+        low = [(j.excess, name) for name, j in judged.items() if j.word == "too low"]
+        loose = [j.excess for j in judged.values() if j.word == "loose" and j.excess is not None]
+        spent = [found[name]["seconds"] for name in judged if "upper" in found[name]]
+        counts = Counter(j.word for j in judged.values())
+        return Row(
+            peer=peer.name,
+            gives=peer.gives,
+            requirements=peer.requirements,
+            counts={word: counts[word] for word in WORDS},
+            lowest=min(((e, name) for e, name in low if e is not None), default=None),
+            loosest=median(loose) if loose else None,
+            seconds=median(spent) if spent else None,
+        )
+
+    def _of(self, peer: Peer) -> dict[str, Any]:
+        """What is recorded of a peer, begun anew where its versions are others."""
+        mine: dict[str, Any] = self._body["peers"].get(peer.name, {})
+        if mine.get("requirements") != list(peer.requirements):
+            mine = {"requirements": list(peer.requirements), "answers": {}}
+            self._body["peers"][peer.name] = mine
+        return mine
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(self._body, indent=1, ensure_ascii=False, sort_keys=True)
+        files.write_atomically(self.path, text + "\n")
+
+
+_ABOUT = (
+    "Peers' answers to accountants/known_answers, one per question: upper (and lower) bounds of "
+    "epsilon, or why there is none; seconds are those of a shared machine."
+)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The scores as Markdown."""
+    head = ["Peer", *WORDS, "lowest", "loose by (median)", "seconds (median)"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for row in rows:
+        lowest = f"{row.lowest[0]:+.2%}" if row.lowest else "–"
+        loosest = f"{row.loosest:+.1%}" if row.loosest is not None else "–"
+        seconds = f"{row.seconds:.2g}" if row.seconds is not None else "–"
+        counts = [str(row.counts[word]) for word in WORDS]
+        lines.append(f"| {' | '.join([row.peer, *counts, lowest, loosest, seconds])} |")
+    return "\n".join(lines)
