@@ -131,6 +131,14 @@ def settings():
         yield "heterogeneous", event, ONE, delta
 
 
+    for relation in (ADD, ONE, ZERO):
+        for q, sigma, n, delta in (
+            (0.02, 1.0, 2000, 1e-5), (0.03, 3.0, 500, 1e-9), (0.2, 5.0, 400, 1e-6),
+            (0.005, 0.9, 3000, 1e-5), (0.7, 6.0, 200, 1e-30),
+        ):  # fmt: skip
+            yield "Poisson sampling", times(poisson(q, sigma), n), relation, delta
+
+
 def answer(event, relation, delta):
     """(lower, upper, seconds of the proof), or None."""
     for tolerance in (1e-10, 1e-12):

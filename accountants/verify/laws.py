@@ -95,11 +95,12 @@ class Law:
         loss = p1 * log_w + (m1 * self._log_w(-v) if m1 else 0.0)
         return base + p0 * log_w - 0.5 * v * v, loss
 
-    def _window(self, x: float) -> tuple[float, float]:
-        slope = (1.0 + 2.0 * abs(x)) * self.c
+    def _window(self, x: float, wrong: float = 0.0) -> tuple[float, float]:
+        """Where the integrand is not negligible, even times e^wrong."""
+        slope = (1.0 + 2.0 * abs(x)) * self.c + math.sqrt(2.0 * wrong)
         if slope > 3e4:
             raise UndecidedError("the window is too wide")
-        low = -60.0 - math.log1p(slope) if self.folded else -slope - _MORE
+        low = -60.0 - wrong - math.log1p(slope) if self.folded else -slope - _MORE
         return low, slope + _MORE
 
     def log_modulus(self, x: float, t: float = 0.0, height: float = 0.0) -> float:
@@ -141,7 +142,7 @@ class Law:
         parts = zip(self.weights, self.shifts, strict=True)
         return sum((p * (c * y - c * c / 2).exp() for p, c in parts), acb(0)).log(analytic)
 
-    def _left_out(self, x: float, height: float) -> float:
+    def _left_out(self, x: float, height: float, wrong: float = 0.0) -> float:
         """log of what lies beyond the window, of integrals and of sums; e^1 is for rounding.
 
         On the real line by (4): a geometric sum; at a height by (1) and (3) times e^growth, Im z
@@ -149,7 +150,7 @@ class Law:
         """
         angle = self.c * abs(height)
         growth = 0.5 * height**2 - (math.log(math.cos(height)) if self.folded else 0.0)
-        ends = np.array(self._window(x))
+        ends = np.array(self._window(x, wrong))
         total = -math.inf
         for branch in self.branches:
             _, p0, p1, m1 = branch
@@ -157,16 +158,16 @@ class Law:
             exponent, loss = self._floats(branch, ends)
             here = float(np.logaddexp.reduce((exponent + x * loss).real))
             total = np.logaddexp(total, here + growth - negative * math.log(math.cos(angle)))
-        return float(total) + 1.0
+        return float(total) + wrong + 1.0
 
     def modulus(self, x: float, t: float = 0.0, height: float = 0.0, bits: int = 12) -> arb:
         """A ball whose upper end bounds N(x+it) at the height; M(x) itself at height 0, t = 0."""
         z, turned = acb(x, t), acb(x, -t)
-        low, high = self._window(x)
-        about = self.log_modulus(x, t, height)
-        # Where the path is on the wrong side of t's sign, arguments grow by c·height each.
-        wrong = abs(t * height) * self.c * 2.0 if t * height < 0.0 else 0.0
-        total = self.atom + arb(0, arb(self._left_out(x, height) + wrong).exp().upper())
+        # On the wrong side arguments, two of them in "replace", grow by c·|height| each.
+        arguments = 2.0 if self.kind == "replace" else 1.0
+        wrong = abs(t * height) * self.c * arguments if t * height < 0.0 else 0.0
+        (low, high), about = self._window(x, wrong), self.log_modulus(x, t, height)
+        total = self.atom + arb(0, arb(self._left_out(x, height, wrong)).exp().upper())
         root = (2 * arb.pi()).sqrt()
         for branch in self.branches:
             up = acb(0, branch[0] * height)
@@ -218,11 +219,9 @@ class Law:
         k = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
         errors = []
         for z in path:
-            both = sum(
-                (self.modulus(z.real, z.imag, height + s * reach) for s in (1, -1)), arb(0)
-            )
+            moduli = [self.modulus(z.real, z.imag, height + s * reach, 4) for s in (1, -1)]
             ends = arb(self._left_out(z.real, height)).exp()
-            errors.append((both / alias).upper() + ends)
+            errors.append((sum(moduli, arb(0)) / alias).upper() + ends)
         weights, losses = ([self.atom], [acb(0)]) if self.folded else ([], [])
         norm = arb(step) / (2 * arb.pi()).sqrt()
         start = path[0].real
