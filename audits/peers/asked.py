@@ -157,7 +157,7 @@ def _jax_privacy(name: str, question: Question) -> dict[str, float]:
 
 
 def autodp_rdp(question: Question) -> dict[str, float]:
-    """autodp's Composition of mechanisms, by Rényi divergences."""
+    """Autodp's Composition of mechanisms, by Rényi divergences."""
     from autodp import mechanism_zoo, transformer_zoo
 
     kinds = (*_SAMPLED, "laplace")
@@ -178,7 +178,7 @@ def autodp_rdp(question: Question) -> dict[str, float]:
 
 
 def autodp_afa(question: Question) -> dict[str, float]:
-    """autodp's analytical Fourier accountant, the larger of both directions."""
+    """Autodp's analytical Fourier accountant, the larger of both directions."""
     from autodp import mechanism_zoo, transformer_zoo
 
     kinds = (*_SAMPLED, "laplace")

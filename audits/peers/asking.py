@@ -1,4 +1,4 @@
-"""A peer in a process of its own, asked one question at a time and given so many seconds for each."""
+"""A peer in a process of its own, asked one question at a time, with so many seconds for each."""
 
 import json
 import os

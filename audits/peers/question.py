@@ -77,7 +77,7 @@ def _words(event: dpa.DpEvent) -> dict[str, Any]:
                 "kind": "mixture_of_gaussians",
                 "standard_deviation": event.standard_deviation,
                 "sensitivities": list(event.sensitivities),
-                "probabilities": list(event.probabilities),
+                "probabilities": list(event.sampling_probs),
             }
         case BallsInBinsDpEvent(event=dpa.GaussianDpEvent()):
             return {

@@ -16,9 +16,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from accountants import files
+import dp_accounting as dpa
+from dp_accounting import NeighboringRelation
+
+from accountants import codec, files, known_answers
 from accountants.bounds import Bounds
-from accountants.known_answers import KnownAnswer
 from audits.peers.asking import Asked
 from audits.peers.environment import InstallError
 from audits.peers.peer import Peer
@@ -28,6 +30,31 @@ RECORD = Path(__file__).with_name("recorded.json")
 WORDS = ("right", "loose", "too low", "too high", "refused", "failed", "timed out")
 """What becomes of a question, the good first."""
 _RIGHT = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A question with a proved answer: ε(δ) of the event lies within `epsilon`."""
+
+    name: str
+    event: dpa.DpEvent
+    relation: NeighboringRelation
+    delta: float
+    epsilon: Bounds
+
+
+def known() -> list[Known]:
+    """All of `accountants.known_answers`."""
+    return [
+        Known(
+            name=answer["name"],
+            event=codec.decode_event(answer["event"]),
+            relation=codec.decode_relation(answer["neighboring_relation"]),
+            delta=answer["delta"],
+            epsilon=Bounds(answer["epsilon_lower"], answer["epsilon_upper"]),
+        )
+        for answer in known_answers.load()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +70,7 @@ class Judged:
     excess: float | None = None
 
 
-def judge(found: dict[str, Any], known: Bounds) -> Judged:
+def judge(found: dict[str, Any], truth: Bounds) -> Judged:
     """What an answer is worth.
 
     >>> judge({"upper": 1.61, "seconds": 0.1}, Bounds(1.8282, 1.8283)).word
@@ -55,11 +82,11 @@ def judge(found: dict[str, Any], known: Bounds) -> Judged:
     upper = max(0.0, found["upper"])
     if math.isnan(found["upper"]) or math.isnan(found.get("lower", 0.0)):
         return Judged("failed")
-    if upper < known.lower:
-        return Judged("too low", upper / known.lower - 1.0)
-    if found.get("lower", 0.0) > known.upper:
+    if upper < truth.lower:
+        return Judged("too low", upper / truth.lower - 1.0)
+    if found.get("lower", 0.0) > truth.upper:
         return Judged("too high")
-    excess = upper / known.upper - 1.0 if known.upper > 0.0 else (0.0 if upper == 0.0 else math.inf)
+    excess = upper / truth.upper - 1.0 if truth.upper > 0.0 else (0.0 if upper == 0.0 else math.inf)
     return Judged("right" if excess <= _RIGHT else "loose", excess)
 
 
@@ -99,7 +126,7 @@ class Scoreboard:
     def run(
         self,
         peers: Iterable[Peer],
-        answers: Sequence[KnownAnswer],
+        answers: Sequence[Known],
         *,
         seconds: float = 30.0,
         note: Callable[[str], None] = lambda _: None,
@@ -126,11 +153,11 @@ class Scoreboard:
             finally:
                 self._write()
 
-    def rows(self, peers: Iterable[Peer], answers: Sequence[KnownAnswer]) -> list[Row]:
+    def rows(self, peers: Iterable[Peer], answers: Sequence[Known]) -> list[Row]:
         """The scores of those peers that have been asked."""
         return [self._row(peer, answers) for peer in peers if self._of(peer)["answers"]]
 
-    def judged(self, peer: Peer, answers: Sequence[KnownAnswer]) -> dict[str, Judged]:
+    def judged(self, peer: Peer, answers: Sequence[Known]) -> dict[str, Judged]:
         """Each answer of a peer, by the question's name."""
         found = self._of(peer)["answers"]
         return {
@@ -139,7 +166,7 @@ class Scoreboard:
             if answer.name in found
         }
 
-    def _row(self, peer: Peer, answers: Sequence[KnownAnswer]) -> Row:
+    def _row(self, peer: Peer, answers: Sequence[Known]) -> Row:
         judged = self.judged(peer, answers)
         found = self._of(peer)["answers"]
         low = [(j.excess, name) for name, j in judged.items() if j.word == "too low"]

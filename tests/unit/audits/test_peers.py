@@ -26,7 +26,7 @@ EVENTS = {
     "laplace": dpa.LaplaceDpEvent(2.0),
     "discrete_laplace": DiscreteLaplaceDpEvent(0.5, 2),
     "randomized_response": dpa.RandomizedResponseDpEvent(0.3, 4),
-    "mixture_of_gaussians": MixtureOfGaussiansDpEvent(1.0, (0.0, 1.0), (0.9, 0.1)),
+    "mixture_of_gaussians": MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.9, 0.1]),
     "balls_in_bins": BallsInBinsDpEvent(10, dpa.GaussianDpEvent(1.5)),
 }
 
@@ -100,7 +100,9 @@ def test_a_peer_that_is_not_there_has_failed_not_refused():
 def test_a_gaussian_by_dp_accounting(name):
     upper = asked.answer(name, question(EVENTS["gaussian"], ADD, 1e-5))["upper"]
 
-    def delta(epsilon, mu=mpmath.mpf(1) / 1.5):  # Balle and Wang 2018, Theorem 8
+    mu = mpmath.mpf(1) / 1.5
+
+    def delta(epsilon):  # Balle and Wang 2018, Theorem 8
         above = mpmath.ncdf(mu / 2 - epsilon / mu)
         return above - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
 
