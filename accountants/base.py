@@ -4,7 +4,7 @@ import abc
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation, PrivacyAccountant

@@ -222,7 +222,9 @@ class Certificate:
             found = (document.get("format"), document.get("version"))
             if found != wanted or type(found[1]) is not int:
                 got = validate.shown(found)
-                raise ValueError(f"`format`, `version` must be {wanted} or {(_FORMAT, 1)}, got {got}.")
+                raise ValueError(
+                    f"`format`, `version` must be {wanted} or {(_FORMAT, 1)}, got {got}."
+                )
             document = seals.unsealed(json.dumps(document), "`certificate`")
             document["version"] = 1
         body = codec.check_format(_FORMAT, document)
