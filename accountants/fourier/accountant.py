@@ -72,7 +72,7 @@ class FourierAccountant(IntervalAccountant):
     The upper end is that of a dominating pair and covers adaptive composition (Zhu, Dong, Wang
     2022, Theorem 10). The lower end is that of an explicit pair of data sets; for fixed-size
     sampling the two pairs differ, and a gap remains that no tolerance closes. Balls in bins have a
-    gap of about 1e-4, whatever the tolerance: see `accountants.fourier.allocation`.
+    gap of about 1e-4 or less, whatever the tolerance: see `accountants.fourier.allocation`.
 
     Args:
       neighboring_relation: Which data sets are neighbours.

@@ -634,6 +634,7 @@ OWN: dict[str, dict[str, Maker]] = {
         "relation": lambda: REPLACE,
     },
     "mechanisms.AllRecords.event": {"step": lambda: dpa.GaussianDpEvent(1.0)},
+    "mechanisms.BallsInBins.event": {"step": lambda: dpa.GaussianDpEvent(1.0)},
     "mechanisms.Poisson.event": {"step": lambda: dpa.GaussianDpEvent(1.0)},
     "mechanisms.Shuffled.event": {
         "step": lambda: dpa.GaussianDpEvent(1.0),
