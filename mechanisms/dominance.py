@@ -5,7 +5,8 @@ is thinning (replace the output by one without the record with probability 1 −
 (1−q)N₀ + qN₁ becomes (1−q')N₀ + q'N₁), and fewer steps is leaving some out. All of these are
 post-processing, and if every step dominates its counterpart then so does the composition (Zhu,
 Dong, Wang 2022, Theorem 10). Balls in fewer bins dominate balls in more: the mean of T + 1 ratios
-is that of the means of T of them, so it is smaller in convex order. Unsampled Gaussians compose to one: 1/σ² = Σ 1/σᵢ².
+is that of the means of T of them, so it is smaller in convex order. Unsampled Gaussians
+compose to one: 1/σ² = Σ 1/σᵢ².
 """
 
 import math

@@ -59,8 +59,8 @@ from accountants.fourier.grid.laws.computed import ComputedLaw
 
 __all__ = ["laws_from_above", "laws_from_below"]
 
-# An epoch of fewer steps is a mean of too few for a linear grid.
-_FEW_STEPS = 64
+# An epoch of fewer steps, times the median of 1/X, is a mean of too few for a linear grid.
+_FEW_STEPS = 48.0
 # Nodes of a lattice, about; the relative width of ε falls with their square.
 _NODES = 4000
 # A lattice is halved when it has fewer nodes than this share of them.
@@ -117,9 +117,14 @@ def _first_step(noise_multiplier: float) -> float:
     return 2.0 ** math.floor(math.log2(reach / _NODES) + 0.5)
 
 
+def _many(steps: int, noise_multiplier: float) -> bool:
+    """Whether an epoch's mean is over enough steps for a linear grid."""
+    return steps >= _FEW_STEPS * math.exp(min(0.5 * noise_multiplier**-2, 100.0))
+
+
 @functools.lru_cache(maxsize=8)
 def _epoch_from_above(steps: int, noise_multiplier: float) -> Spread:
-    if steps >= _FEW_STEPS:
+    if _many(steps, noise_multiplier):
         try:
             return linear.mean_from_above(steps, noise_multiplier)
         except TooLongError:
@@ -129,7 +134,7 @@ def _epoch_from_above(steps: int, noise_multiplier: float) -> Spread:
 
 @functools.lru_cache(maxsize=8)
 def _epoch_from_below(steps: int, noise_multiplier: float) -> Bracket:
-    if steps >= _FEW_STEPS:
+    if _many(steps, noise_multiplier):
         try:
             return linear.mean_from_below(steps, noise_multiplier)
         except TooLongError:

@@ -74,6 +74,7 @@ class Fused:
             found = found.finer()
         while found.step < step:
             found = found.coarser()
+        assert found.step == step, "lattices nest where their steps are powers of two"
         return found
 
     def scaled(self, factor: float) -> "Fused":

@@ -43,7 +43,7 @@ from accountants.fourier.allocation.bracket import Bracket
 from accountants.fourier.allocation.fused import Fused
 from accountants.fourier.allocation.lattice import TAIL, TAIL_SLACK, taps
 from accountants.fourier.allocation.spread import Spread
-from accountants.fourier.allocation.tilted import Outline, Sums, TooLongError, sums
+from accountants.fourier.allocation.tilted import LEAST_PART, Outline, Sums, TooLongError, sums
 from accountants.fourier.grid.discretise import sum_at
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw, Kind
 from accountants.fourier.grid.laws.law import UNIT, Points
@@ -55,8 +55,8 @@ _FINE = 64.0
 # Nodes in a standard deviation of X, and of the circle: what is tried.
 _EFFORTS = ((80.0, 2**18), (80.0, 2**19), (40.0, 2**19), (40.0, 2**20))
 _MOST_JUMPS = 12
-# The lattice on which a jump is added; where there are several, they are on a coarser one.
-_JUMP_FINE, _WIDEST_JUMP_STEP, _JUMPS_COARSER = 16.0, 2.0**-8, 4.0
+# All powers of two. The lattice on which a jump is added; where there are several, they are on a coarser one.
+_JUMP_FINE, _WIDEST_JUMP_STEP, _JUMPS_COARSER = 32.0, 2.0**-8, 4.0
 # A bulk for jumps to be added to is on a grid that is so much coarser.
 _COARSER = 8
 # R in standard deviations of the sum: where one jump is likelier than many small moves.
@@ -233,7 +233,7 @@ def _spread(bulk: Sums, grid: Grid, copies: int, step: float) -> Spread:
     # What is below goes to 0 and to the first node; of what is above e^{K − tB} bounds the mass,
     # and B or 1/t times it the mean.
     out[0] += bulk.beyond_below
-    furthest = max(float(places[-1]), 1.0 / (grid.outline.near[1] * copies))
+    furthest = max(float(places[-1]), 1.0 / (LEAST_PART * grid.outline.near[1] * copies))
     infinite = bulk.beyond_above * furthest * (1.0 + 1e-6)
     return Spread(first, step, out, zero * (1.0 + 1e-6), infinite)
 
@@ -245,8 +245,9 @@ def mean_from_below(steps: int, noise_multiplier: float) -> Bracket:
       TooLongError: No grid is long enough.
     """
     grid = Grid.choose(steps, 1.0 / noise_multiplier)
+    # Cells are at their indices, not at their means, so that the sum's outline is its own.
     first, masses, moments, error = grid.bulk_from_below()
-    bulk = sums(first, masses, grid.step, steps, moments=moments, outline=grid.outline)
+    bulk = sums(first, masses, grid.step, steps, moments=moments)
     step = _log_step(steps, noise_multiplier)
     parts = _fused(bulk, grid, steps, step, error)
     if not grid.jumps:
@@ -264,9 +265,7 @@ def mean_from_below(steps: int, noise_multiplier: float) -> Bracket:
             rare = rare.on(_JUMPS_COARSER * jump_step)
             jump = jump.on(_JUMPS_COARSER * jump_step).plus(rare, (jumps - 1) / jumps, 1)
         jump = jump.scaled((steps - jumps + 1) / jumps)
-        others = sums(
-            first, masses, wide.step, steps - jumps, moments=moments, outline=wide.outline
-        )
+        others = sums(first, masses, wide.step, steps - jumps, moments=moments)
         for around in _fused(others, wide, steps - jumps, jump.step, error):
             parts.append(jump.plus(around, jumps / steps, 1))
         rest = (steps * chance) ** (jumps + 1) / math.factorial(jumps + 1)

@@ -100,6 +100,7 @@ class Spread:
             found = found.finer()
         while found.step < step:
             found = found.coarser()
+        assert found.step == step, "lattices nest where their steps are powers of two"
         return found
 
     def scaled(self, factor: float) -> "Spread":

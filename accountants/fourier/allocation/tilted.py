@@ -42,6 +42,9 @@ _BISECTIONS = 30
 # Standard deviations between tilts.
 _APART = 3.0
 _LEFT_OUT = -60.0
+# Shares of a tilt that are tried for what lies beyond the window.
+LEAST_PART = 0.2
+_PARTS = (1.0, 0.7, 0.4, LEAST_PART)
 # Tilted masses below e^this of the largest are left out, and counted as error.
 _VANISHED = -92.0
 _STAGE_ERROR = 8.0 * UNIT
@@ -86,14 +89,20 @@ class Outline:
         kept = masses > 0.0
         places, masses = places[kept], masses[kept]
         stride = -(-places.size // _LOOKED_AT)
-        starts = np.arange(0, places.size, stride)
+        # Of lognormals the first places matter most.
+        single = min(_LOOKED_AT, places.size)
+        starts = np.append(np.arange(single), np.arange(single, places.size, stride))
         weights = np.add.reduceat(masses, starts)
         places = np.add.reduceat(masses * places, starts) / weights
         log_weights = np.log(weights)
         mean = float(np.dot(weights, places)) / float(np.sum(weights))
         variance = float(np.dot(weights, (places - mean) ** 2)) / float(np.sum(weights))
         scale = math.sqrt(max(variance * copies, 1e-300))
-        ends, reads, far, near, wings = [], [], [], [], []
+        ends: list[float] = []
+        reads: list[float] = []
+        far: list[float] = []
+        near: list[float] = []
+        wings: list[tuple[float, ...]] = []
         for sign in (-1.0, 1.0):
             tilts = sign * _LADDER / scale
             moments, _ = _tilted_moments(places, log_weights, copies, tilts)
@@ -324,10 +333,14 @@ def sums(
                     np.maximum(found[which][0], lower),
                     np.minimum(found[which][1], upper),
                 ]
-    beyond = [
-        math.exp(min(copies * log_moment(places, masses, tilt) - tilt * h * edge + 1e-9, 300.0))
-        for tilt, edge in zip(outline.near, (start, stop - 1), strict=True)
-    ]
+    beyond = []
+    for tilt, edge in zip(outline.near, (start, stop - 1), strict=True):
+        # The tilt that is best for the law may not be for its grid.
+        exponents = [
+            copies * log_moment(places, masses, part * tilt) - part * tilt * h * edge
+            for part in _PARTS
+        ]
+        beyond.append(math.exp(min(*exponents, 300.0) + 1e-9))
     extra = found[1] if moments is not None else [None, None]
     return Sums(start, found[0][0], found[0][1], extra[0], extra[1], beyond[0], beyond[1])
 
