@@ -55,7 +55,7 @@ _FINE = 64.0
 # Nodes in a standard deviation of X, and of the circle: what is tried.
 _EFFORTS = ((80.0, 2**18), (80.0, 2**19), (40.0, 2**19), (40.0, 2**20))
 _MOST_JUMPS = 12
-# All powers of two. The lattice on which a jump is added; where there are several, they are on a coarser one.
+# All powers of two: the lattice on which a jump is added, and how much coarser it is for several.
 _JUMP_FINE, _WIDEST_JUMP_STEP, _JUMPS_COARSER = 32.0, 2.0**-8, 4.0
 # A bulk for jumps to be added to is on a grid that is so much coarser.
 _COARSER = 8
