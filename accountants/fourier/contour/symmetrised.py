@@ -47,6 +47,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountants.arrays import ComplexArray, FloatArray, IntArray
 from accountants.fourier.contour.decay import steps
@@ -67,23 +68,19 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _MOST_NODES, _NODES_APART = 32, 4
 RULE_ROUNDING = 2048.0 * UNIT_ROUNDOFF
 _MOST_PANELS = 2_000
-# Half-widths of panels that are tried: so much, or so much of σ; heights of their ellipses, of σ.
-_HALF_WIDTHS = ((2.0, 1.0), (1.0, 0.6), (0.5, 0.35), (0.2, 0.2))
+_WIDEST, _MOST_HALVINGS = 2.0, 12
+# No ellipse reaches higher than this much of σ.
+_LARGEST_ANGLE = 2.6
 # Of the decay bound: steps each side, how far they reach, and what mass they may leave out.
 _STEPS, _FLANK, _LEFT_OUT = 128, 4.5, 1e-5
-_HEIGHTS = np.array([0.3, 0.6, 1.0, 1.4, 1.8, 2.2, 2.6])
 
 
 class _Panels(NamedTuple):
-    """Panels of half-width `half`: their middles, and how many nodes each has."""
+    """Panels: their middles, their half-widths, and how many nodes each has."""
 
-    half: float
     middles: FloatArray
+    halves: FloatArray
     sizes: IntArray
-
-
-def _usable(panels: _Panels) -> _Panels | None:
-    return panels if 0 < int(panels.sizes.max()) <= _MOST_NODES else None
 
 
 @functools.lru_cache(maxsize=16)
@@ -126,38 +123,47 @@ class SymmetrisedLine:
         return value, 32.0 * UNIT_ROUNDOFF
 
     @cached_property
-    def _panels(self) -> _Panels:
-        choose = self._panels_for_one if self.refine else self._panels_for_all
-        found = [panels for panels in map(choose, _HALF_WIDTHS) if panels is not None]
-        if not found:
-            raise ContourError("no panel is narrow enough")
-        return min(found, key=lambda panels: int(panels.sizes.sum()))
-
-    @cached_property
     def _log_moment(self) -> tuple[float, float]:
         """Log M(`theta_max`), by a line for real tilts."""
         plain = replace(self, t_max=0.0, refine=False)
         return plain.log_moment(self.theta_max)
 
-    def _cut(self, width: tuple[float, float]) -> tuple[float, FloatArray]:
-        """Half-width and middles of all panels."""
-        half = min(width[0], width[1] * self.noise_multiplier)
-        reach = math.sqrt(2.0 * (self.exponent + 1.0))
-        end = (self.theta_max + 1.0) / self.noise_multiplier + reach
-        count = math.ceil((end - self.start) / (2.0 * half))
-        if count > _MOST_PANELS:
-            raise ContourError(f"{count} panels")
-        return half, self.start + half * (2.0 * np.arange(count, dtype=np.float64) + 1.0)
+    @cached_property
+    def _panels(self) -> _Panels:
+        sigma, reach = self.noise_multiplier, math.sqrt(2.0 * (self.exponent + 1.0))
+        length = (self.theta_max + 1.0) / sigma + reach - self.start
+        half = min(_WIDEST, sigma)
+        if length > _MOST_PANELS * half:
+            raise ContourError("an integral over too many panels")
+        count = math.ceil(0.5 * length / half)
+        middles = self.start + half * (2.0 * np.arange(count, dtype=np.float64) + 1.0)
+        halves = np.full(count, half)
+        # Whoever needs too many nodes is halved.
+        done: list[_Panels] = []
+        for _ in range(_MOST_HALVINGS):
+            sizes = self._sizes(middles, halves, 2.0 * half * count)
+            fits = sizes <= _MOST_NODES
+            done.append(_Panels(middles[fits], halves[fits], sizes[fits]))
+            if bool(fits.all()):
+                return _Panels(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
+            shift = 0.5 * halves[~fits]
+            middles = np.concatenate((middles[~fits] - shift, middles[~fits] + shift))
+            halves = np.tile(shift, 2)
+        raise ContourError("no panel is narrow enough")
 
     def _log_w(self, y: FloatArray) -> FloatArray:
         return ratio(self.sampling_rate, self.noise_multiplier, y).log_w
 
-    def _bounds(self, half: float, middles: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _bounds(
+        self, middles: FloatArray, halves: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Per height and panel: log G of both powers at θ_max, the same at 0, and 2·log ρ."""
         sigma, theta = self.noise_multiplier, self.theta_max
-        angle = np.minimum(_HEIGHTS, math.sqrt(2.0 * self.exponent) / sigma)[:, None]
+        heights = np.array([0.5, 1.0, 1.6, 2.4])[:, None] * halves
+        angle = np.minimum(heights, math.sqrt(2.0 * self.exponent)) / sigma
+        angle = np.minimum(angle, _LARGEST_ANGLE)
         d = sigma * angle
-        wide = np.sqrt(half * half + d * d)
+        wide = np.sqrt(halves * halves + d * d)
         left, right = middles - wide, middles + wide
         log_left, log_right = self._log_w(left), self._log_w(right)
         log_odds = (right - self.start) / sigma + math.log(self.sampling_rate)
@@ -175,40 +181,42 @@ class SymmetrisedLine:
             result: FloatArray = np.logaddexp(up + 0.5 * wide * wide, down) + common
             return result
 
-        return largest(theta), largest(0.0), 2.0 * np.log(d / half + np.sqrt((d / half) ** 2 + 1.0))
+        decay = 2.0 * np.log(d / halves + np.sqrt((d / halves) ** 2 + 1.0))
+        return largest(theta), largest(0.0), decay
 
-    def _sizes(self, excess: FloatArray, decay: FloatArray, half: float) -> IntArray:
-        """The least numbers of nodes such that all panels together err by e^{−E}."""
-        factor = math.log(64.0 / 15.0 * half * excess.shape[1])
-        needed = (excess + factor + self.exponent - np.log(-np.expm1(-decay))) / decay
+    def _sizes(self, middles: FloatArray, halves: FloatArray, length: float) -> IntArray:
+        """The least numbers of nodes for panels to err by e^{−E} times their share of `length`."""
+        top, bottom, decay = self._bounds(middles, halves)
+        if self.refine:
+            excess = top - self._log_moment[0] + 1e-6
+        else:
+            # Either relative to M ≥ 1, or to the panel's own mass under w^s.
+            log_w, flat = self._log_w(middles), -0.5 * middles**2 - halves * halves / 6.0
+            own = np.log(2.0 * halves) + flat - _LOG_SQRT_2PI
+            relative = np.maximum(top - (self.theta_max + 1.0) * log_w, bottom - log_w) - own
+            # A share of all panels' mass is no less than the panel's own.
+            relative = relative + np.log(2.0 * halves / length)
+            excess = np.minimum(np.logaddexp(top, bottom), relative)
+        needed = excess + math.log(32.0 / 15.0 * length) + self.exponent
+        needed = (needed - np.log(-np.expm1(-decay))) / decay
         size = np.clip(np.min(needed, axis=0), 2.0, 1e6)
         rounded: IntArray = _NODES_APART * np.ceil(size / _NODES_APART).astype(np.int64)
+        if self.refine:
+            rounded[self._is_empty(middles, halves, length)] = 0
         return rounded
 
-    def _panels_for_all(self, width: tuple[float, float]) -> _Panels | None:
-        half, middles = self._cut(width)
-        top, bottom, decay = self._bounds(half, middles)
-        # Either relative to M ≥ 1, or to the panel's own mass under w^s.
-        log_w, flat = self._log_w(middles), -0.5 * middles**2 - half * half / 6.0
-        own = math.log(2.0 * half) + flat - _LOG_SQRT_2PI
-        absolute = np.logaddexp(top, bottom)
-        relative = np.maximum(top - (self.theta_max + 1.0) * log_w, bottom - log_w) - own
-        excess = np.minimum(absolute, relative)
-        return _usable(_Panels(half, middles, self._sizes(excess, decay, half)))
-
-    def _panels_for_one(self, width: tuple[float, float]) -> _Panels | None:
-        half, middles = self._cut(width)
-        top, _, decay = self._bounds(half, middles)
-        log_moment = self._log_moment[0] - 1e-6
-        sizes = self._sizes(top - log_moment, decay, half)
+    def _is_empty(
+        self, middles: FloatArray, halves: FloatArray, length: float
+    ) -> NDArray[np.bool_]:
+        """Whether so little mass is in a panel, tilted, that it may be left out."""
         # On the real line; |e^{itL} − 1| ≤ 2.
-        left, right = middles - half, middles + half
+        left, right = middles - halves, middles + halves
         s, log_left, log_right = self.theta_max + 1.0, self._log_w(left), self._log_w(right)
         up = np.maximum(s * log_left - 0.5 * left**2, s * log_right - 0.5 * right**2)
-        largest = np.logaddexp(up + 0.5 * half * half, -0.5 * left**2) - _LOG_SQRT_2PI
-        mass = largest + math.log(4.0 * half * middles.size) + 1e-9 - log_moment
-        sizes[mass < -self.exponent] = 0
-        return _usable(_Panels(half, middles, sizes))
+        largest = np.logaddexp(up + 0.5 * halves * halves, -0.5 * left**2) - _LOG_SQRT_2PI
+        mass = largest + math.log(2.0 * length) + 1e-6 - self._log_moment[0]
+        result: NDArray[np.bool_] = mass < -self.exponent
+        return result
 
     @property
     def size(self) -> int:
@@ -218,13 +226,13 @@ class SymmetrisedLine:
     @cached_property
     def _places(self) -> tuple[FloatArray, FloatArray]:
         """The nodes, and their weights."""
-        half, middles, sizes = self._panels
+        middles, halves, sizes = self._panels
         places, weights = [], []
         for size in np.unique(sizes[sizes > 0]).tolist():
             nodes, node_weights = gauss_legendre(size)
-            chosen = middles[sizes == size]
-            places.append(np.add.outer(chosen, half * nodes).ravel())
-            weights.append(np.tile(half * node_weights, chosen.size))
+            chosen = halves[sizes == size, None]
+            places.append((middles[sizes == size, None] + chosen * nodes).ravel())
+            weights.append((chosen * node_weights).ravel())
         y, weight = np.concatenate(places), np.concatenate(weights)
         order = np.argsort(y)
         return y[order], weight[order]
@@ -242,7 +250,7 @@ class SymmetrisedLine:
 
     @property
     def _node_error(self) -> FloatArray:
-        result: FloatArray = 4.0 * UNIT_ROUNDOFF * (np.abs(self.nodes) + self._panels.half)
+        result: FloatArray = 4.0 * UNIT_ROUNDOFF * (np.abs(self.nodes) + self._panels.halves.max())
         return result
 
     @cached_property
