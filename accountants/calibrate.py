@@ -160,7 +160,8 @@ def _approach(
         if abs(excess) < _NEAR:
             return here + excess / slope, slope
         low, high = (here, high) if excess > 0.0 else (low, here)
-        here += max(-2.0, min(2.0, excess / slope))
+        # With much less noise ε is enormous, and a waste of time.
+        here += max(-0.7, min(2.0, excess / slope))
         if not low < here < high:
             here = 0.5 * (low + high) if low > -math.inf else high - 1.0
     return high, slope

@@ -72,10 +72,13 @@ class Composition:
 
     @property
     def single_step(self) -> PoissonGaussian | None:
-        """The sampled Gaussian, to remove or add, if this is one and applied once."""
+        """The sampled Gaussian, to remove or add, if this is one and applied once.
+
+        Once, the symmetrised pair has the profile of the remove direction, so that the larger of
+        both directions' is an upper bound; the lower end is another pair's anyway.
+        """
         event = self.events[0]
         is_one = len(self.events) == 1 and self.counts[0] == 1.0 and self.mu_squared == 0.0
-        is_one = is_one and not self.is_symmetrised
         return event if is_one and isinstance(event, PoissonGaussian) else None
 
     @property
