@@ -68,7 +68,9 @@ def decay(line: Line | SymmetrisedLine, theta: float) -> DecayBound:
     return DecayBound(*steps(rate, sigma, line.direction, theta, upper, y))
 
 
-def upper_log_moments(lines: Sequence[Line | SymmetrisedLine], counts: FloatArray, theta: float) -> FloatArray:
+def upper_log_moments(
+    lines: Sequence[Line | SymmetrisedLine], counts: FloatArray, theta: float
+) -> FloatArray:
     """Upper bounds of the events' log M(θ), good enough to be multiplied by their counts."""
     if counts.max() > MANY_STEPS:
         return np.array([sum(line.log_moment(theta)) for line in lines])
