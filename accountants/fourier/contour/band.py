@@ -48,8 +48,8 @@ from scipy.special import log_ndtr, ndtr
 from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
 from accountants.fourier.contour.oscillation import oscillations
-from accountants.fourier.contour.quadrature import ContourError
-from accountants.fourier.contour.split import NDTR_ERROR, Guide, Nodes, Split, log_sum
+from accountants.fourier.contour.quadrature import ContourError, log_sum
+from accountants.fourier.contour.split import NDTR_ERROR, Guide, Nodes, Split
 from accountants.likelihood_ratio import ELEMENTARY, SUMMATION, UNIT_ROUNDOFF, ratio
 
 # Nodes with less mass are left out: all of them together have less than 1e-50.

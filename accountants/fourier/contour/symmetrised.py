@@ -61,6 +61,7 @@ from accountants.fourier.contour.quadrature import (
     Direction,
     Line,
     log_one_plus,
+    log_sum,
 )
 from accountants.likelihood_ratio import ELEMENTARY, SUMMATION, UNIT_ROUNDOFF, Ratio, ratio
 
@@ -289,6 +290,10 @@ class SymmetrisedLine:
         total = float(mass.sum())
         return mass / total, top + math.log(total)
 
+    def log_moments(self, thetas: FloatArray) -> FloatArray:
+        """Log M at several tilts, each as `tilted` has it."""
+        return log_sum(np.array([self._exponents(theta) for theta in thetas.tolist()]))
+
     @cached_property
     def tilted_error(self) -> float:
         """A bound of the absolute error of `tilted`'s log M(θ), for all θ up to `theta_max`.
@@ -362,7 +367,6 @@ class SymmetrisedLine:
         slope = float((mass * ((rounding + common) * sizes + off)).sum())
         return log_one_plus(moved), 1.001 * slope * t + 7.0 * math.exp(-self.exponent) + 1e-150
 
-
     def steps(self, theta: float) -> tuple[FloatArray, FloatArray]:
         """Heights and lengths of a step function below the tilted density of the loss.
 
@@ -377,9 +381,7 @@ class SymmetrisedLine:
         for direction, last in ((ADD, self.start + _FLANK), (REMOVE, end)):
             y = np.linspace(self.start, last, _STEPS + 1)
             sides.append(
-                steps(
-                    self.sampling_rate, self.noise_multiplier, direction, theta, log_moment, y
-                )
+                steps(self.sampling_rate, self.noise_multiplier, direction, theta, log_moment, y)
             )
         (low, low_lengths), (high, high_lengths) = sides
         return np.append(low[::-1], high), np.append(low_lengths[::-1], high_lengths)
