@@ -1,4 +1,4 @@
-"""Compositions of plain and Poisson-sampled Gaussians, by the contour engine.
+"""Compositions of plain and sampled Gaussians, by the contour engine.
 
 This is the fast path of the Fourier accountant: a few milliseconds for any number of steps. Where
 the contour is no good (few steps, or nearly all mass in one atom) it raises `ContourError`, and

@@ -21,7 +21,11 @@ relative error of e^{K−θε}, where E adds up
    truncation in y and rounding of φ_e (`accountants.fourier.contour.quadrature`);
 3. the rounding of the phase Im log Φ − tε and of the sum over nodes.
 
-The relative error of e^{K−θε} is that of `Line.log_moment`, times n, and the rounding of K − θε.
+Where the composition has an atom at loss 0 (batches of fixed size, `symmetrised`), it adds nothing to
+δ(ε) for ε ≥ 0: a number A, no more than the atom relative to M, is taken off Φ, which leaves a
+positive measure's transform; with ρ ≥ a/M + |φ − a/M|, what is cut off is (1/π)·(ρ^n − A)/t_max.
+
+The relative error of e^{K−θε} is that of log M, times n, and the rounding of K − θε.
 The Chernoff values are upper bounds, by `Line.tilted_error`, inflated by 1%.
 """
 
