@@ -22,7 +22,7 @@ from audits import (
     repeat,
 )
 from audits.testing.assertions import AuditFailedError
-from audits.testing.isolation import RepeatedDraws, own, seeded_globals
+from audits.testing.isolation import RepeatedDraws, kept_globals, own, seed_globals
 from audits.verdict import Word
 
 PAIR = (np.array([0.0, 1.0]), np.array([0.0, 0.0]))
@@ -259,7 +259,8 @@ def test_globals_are_left_alone_in_threads():
     sequence = np.random.SeedSequence(0)
 
     def drawn():
-        with seeded_globals(sequence):
+        with kept_globals():
+            seed_globals(sequence)
             return np.random.random()  # noqa: NPY002
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
