@@ -27,6 +27,7 @@ import dp_accounting as dpa
 import numpy as np
 from scipy import stats
 from true_mechanisms import ACCEPTED, TRUE, gaussian
+from zoo_domains import DOMAINS
 
 from accountants import gaussian as gaussian_curve
 from accountants import versions
@@ -34,12 +35,14 @@ from audits import (
     Claim,
     EventClaim,
     PointClaim,
+    Word,
     audit,
     clopper_pearson,
     estimate_epsilon,
     hunt,
 )
 from audits.estimators.white_box import audit_noise
+from audits.specimens import SPECIMENS
 from audits.testing.auditor import Run
 from audits.testing.draws import PROBE, Draws
 from audits.testing.progress import Progress
@@ -334,6 +337,53 @@ def white_box(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterato
     }
 
 
+def one_specimen(name: str) -> dict[str, dict[str, Any]]:
+    """What hunts say of a flaw and of its twin, told nothing but the claim and the domain."""
+    specimen, found = SPECIMENS[name], {}
+    specimen.claim.region()
+    for side in ("flawed", "repaired"):
+        wall, start = time.perf_counter(), time.process_time()
+        verdict = hunt(
+            getattr(specimen, side),
+            specimen.claim,
+            domain=DOMAINS[name],
+            seconds=120.0,
+            rng=np.random.default_rng([SEED, 6]),
+        )
+        found[side] = {
+            "verdict": verdict.word.value,
+            "accused": verdict.refuted,
+            "expected": getattr(specimen.expected, side).value,
+            "draws": verdict.evidence.samples,
+            "pair": verdict.evidence.pair,
+            "cpu_seconds": time.process_time() - start,
+            "seconds": time.perf_counter() - wall,
+        }
+    return found
+
+
+def zoo(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Every specimen and its twin hunted at 99%; what is done is kept."""
+    figures = resumed("zoo", {})
+    figures.pop("in all", None)
+    for name in options.cases or DOMAINS:
+        if name not in figures:
+            figures[name] = pool.submit(one_specimen, name).result()
+        sides = [one[side] for one in figures.values() for side in ("flawed", "repaired")]
+        false = [one for one in sides if one["expected"] == Word.REFUTED.value]
+        sound = [one for one in sides if one["expected"] != Word.REFUTED.value]
+        summary = {
+            "flaws": len(false),
+            "found": sum(one["accused"] for one in false),
+            "sound": len(sound),
+            "accused": sum(one["accused"] for one in sound),
+            "cpu_seconds_to_find_median": float(np.median([one["cpu_seconds"] for one in false])),
+            "cpu_seconds_of_sound_median": float(np.median([one["cpu_seconds"] for one in sound])),
+            "draws_to_convict_median": float(np.median([one["draws"] for one in false])),
+        }
+        yield {"figures": figures | {"in all": summary}, "setting": {}}
+
+
 SECTIONS = {
     "white_box": white_box,
     "power": power,
@@ -342,6 +392,7 @@ SECTIONS = {
     "false_alarms_long": false_alarms_long,
     "coverage": coverage,
     "false_alarms_hunt": false_alarms_hunt,
+    "zoo": zoo,
 }
 
 

@@ -71,9 +71,9 @@ def delta_siege(
 
     Half of the draws learn a classifier; sets of outputs on which it is sure enough are attacks,
     and the one is chosen whose Clopper–Pearson bounds (90%) violate the claimed curve most. The
-    other half bounds the two masses at level α/2 each; the claim is false if these bounds contradict
-    any point of the curve. The classifier here is a histogram of 16 cells of equal mass, or of the
-    values where they are few, in place of logistic regression on features: it sees any shape.
+    other half bounds the two masses at level α/2 each; the claim is false if these bounds break it
+    at any point of the curve. The classifier here is a histogram of 16 cells of equal mass, or of
+    the values where they are few, in place of logistic regression on features: it sees any shape.
     """
     epsilons, deltas = nodes(claim)
     half = len(first) // 2
