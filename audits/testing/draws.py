@@ -23,7 +23,14 @@ import numpy as np
 
 from accountants import validate
 from audits.testing.dispatch import Dispatch, WorkerLostError, bundled, opened
-from audits.testing.isolation import RepeatedDraws, fingerprint, kept_globals, own, seed_globals
+from audits.testing.isolation import (
+    RepeatedDraws,
+    altered,
+    fingerprint,
+    kept_globals,
+    own,
+    seed_globals,
+)
 from audits.testing.outputs import Raised
 from audits.testing.signatures import gives_one
 from audits.testing.workers import this_worker
@@ -114,7 +121,7 @@ def draw_chunk(
             f"`mechanism` must return n = {size} outputs, got {len(outputs)}; one that gives a "
             "single output takes (data, rng) only."
         )
-    return Chunk(outputs, watched and before != fingerprint(given))
+    return Chunk(outputs, altered(before, given))
 
 
 class Drawn(NamedTuple):

@@ -60,6 +60,45 @@ def fingerprint(value: Any) -> bytes | None:
         return None
 
 
+def altered(before: bytes | None, value: Any) -> bool:
+    """Whether the value is another one than when its fingerprint was taken.
+
+    An object that has remembered something more (a cached property) is the same; so is one whose
+    bytes differ though its parts do not.
+    """
+    if before is None or fingerprint(value) == before:
+        return False
+    try:
+        return _differs(pickle.loads(before), value, set())
+    except Exception:  # Whatever a stranger's == or unpickling raises.
+        return True
+
+
+def _differs(one: Any, two: Any, seen: set[tuple[int, int]]) -> bool:
+    if type(one) is not type(two):
+        return True
+    if (id(one), id(two)) in seen:  # A cycle.
+        return False
+    seen.add((id(one), id(two)))
+    if isinstance(one, np.ndarray):
+        if one.dtype != two.dtype or one.shape != two.shape:
+            return True
+        if one.dtype.kind != "O":
+            return one.tobytes() != two.tobytes()
+        return any(_differs(*both, seen) for both in zip(one.flat, two.flat, strict=True))
+    if isinstance(one, list | tuple):
+        both = zip(one, two, strict=False)
+        return len(one) != len(two) or any(_differs(*pair, seen) for pair in both)
+    if isinstance(one, dict):
+        return one.keys() != two.keys() or any(_differs(one[k], two[k], seen) for k in one)
+    if fingerprint(one) == fingerprint(two):
+        return False
+    if not hasattr(one, "__dict__") or isinstance(one, set):
+        return bool(one != two)
+    kept, now = vars(one), vars(two)
+    return any(name not in now or _differs(kept[name], now[name], seen) for name in kept)
+
+
 def seed_globals(sequence: np.random.SeedSequence) -> None:
     """Seeds the generators that mechanisms share with all the world; within `kept_globals`.
 
