@@ -24,7 +24,7 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
 from accountants import validate
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
 
 SMALLEST_RATE = 1e-100
 """Of Poisson sampling: far below, products of rates and tails leave the range of floats."""
@@ -69,12 +69,37 @@ class AllocatedGaussian:
     """N(0, σ²I_T) against (1/T)·Σ_t N(e_t, σ²I_T), T = `steps`, in both directions.
 
     The loss laws are computed, from above or, where `from_below`, from below; see
-    `accountants.fourier.allocation`.
+    `accountants.fourier.allocation`. A `share` below 1, from below only: a record is left out of an
+    epoch with probability 1 − share.
     """
 
     steps: int
     noise_multiplier: float
     from_below: bool = False
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledGaussian:
+    """An epoch of shuffled batches, of which a record is in one with probability `share`.
+
+    No amplification is proved, so that from above it is one Gaussian release; for the pairs that
+    data realise see `accountants.fourier.shuffling`.
+    """
+
+    steps: int
+    noise_multiplier: float
+    share: float
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LargestOfShuffled:
+    """The largest of an epoch's sums, others at −C and the record at +C or 0; from below only."""
+
+    steps: int
+    noise_multiplier: float
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +149,8 @@ Elementary: TypeAlias = (
     | PoissonGaussianReplace
     | FixedSizeGaussian
     | AllocatedGaussian
+    | ShuffledGaussian
+    | LargestOfShuffled
     | Laplace
     | DiscreteLaplace
     | RandomizedResponse
@@ -260,6 +287,23 @@ def _resolve_balls_in_bins(event: BallsInBinsDpEvent, relation: NeighboringRelat
     return AllocatedGaussian(steps, noise_multiplier)
 
 
+def _resolve_shuffled(event: ShuffledDpEvent, relation: NeighboringRelation) -> Resolution:
+    if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+        raise NotSupportedError(
+            "shuffled batches are accounted for under REPLACE_ONE or REPLACE_SPECIAL only: a record "
+            "more or less moves the boundaries of all of them"
+        )
+    noise_multiplier = effective_noise_multiplier(event.event)
+    if math.isinf(noise_multiplier):
+        return NoOp
+    if noise_multiplier == 0.0:
+        return NonPrivate
+    if event.steps_per_epoch == 1 and event.share == 1.0:
+        return Gaussian(sensitivity_factor(relation) / noise_multiplier)
+    replaced = relation is NeighboringRelation.REPLACE_ONE
+    return ShuffledGaussian(event.steps_per_epoch, noise_multiplier, event.share, replaced)
+
+
 def _resolve_randomized_response(
     event: dpa.RandomizedResponseDpEvent, relation: NeighboringRelation
 ) -> Resolution:
@@ -343,6 +387,8 @@ def resolve(event: dpa.DpEvent, relation: NeighboringRelation) -> Resolution:
         return _resolve_fixed_size(event, relation)
     if isinstance(event, BallsInBinsDpEvent):
         return _resolve_balls_in_bins(event, relation)
+    if isinstance(event, ShuffledDpEvent):
+        return _resolve_shuffled(event, relation)
     if isinstance(event, dpa.LaplaceDpEvent):
         scale = _noise_multiplier(event.noise_multiplier)
         return Laplace(scale / sensitivity_factor(relation)) if scale else NonPrivate

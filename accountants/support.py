@@ -16,7 +16,7 @@ from dp_accounting.dp_event import (
 )
 
 from accountants import elementary
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
 from accountants.fourier import FourierAccountant
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
@@ -27,6 +27,7 @@ EXAMPLES: Mapping[str, dpa.DpEvent] = {
     "Poisson-sampled Gaussian": dpa.PoissonSampledDpEvent(0.1, _GAUSSIAN),
     "fixed-size batch, Gaussian": dpa.SampledWithoutReplacementDpEvent(100, 10, _GAUSSIAN),
     "balls in bins, Gaussian": BallsInBinsDpEvent(10, _GAUSSIAN),
+    "shuffled batches, Gaussian": ShuffledDpEvent(10, _GAUSSIAN),
     "batch with replacement, Gaussian": dpa.SampledWithReplacementDpEvent(100, 10, _GAUSSIAN),
     "Laplace": dpa.LaplaceDpEvent(1.0),
     "Poisson-sampled Laplace": dpa.PoissonSampledDpEvent(0.1, dpa.LaplaceDpEvent(1.0)),

@@ -28,6 +28,9 @@ theory gap is real.
 **Balls in bins**: see `accountants.fourier.allocation`; the pair is realised by data (others at 0),
 but its law is computed from above and from below.
 
+**Shuffled batches**: see `accountants.fourier.shuffling`; a plain Gaussian dominates, and two pairs
+are realised.
+
 **A mixture of Gaussians** costs more if any of its sensitivities grows. Under N(0), the log ratios
 Λᵢ of N(cᵢ) to N(0) are Gaussian with covariances cᵢcⱼ/σ², and both (Σpᵢe^{Λᵢ} − α)₊ and (1 −
 α·Σpᵢe^{Λᵢ})₊ are convex functions of the e^{Λᵢ} with second derivatives ≥ 0: the same argument. So
@@ -41,13 +44,21 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from accountants import elementary
-from accountants.fourier import allocation
+from accountants.fourier import allocation, shuffling
 from accountants.fourier.grid.laws.discrete import AtomicLaw, SymmetrisedLaw
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw, Kind
 from accountants.fourier.grid.laws.laplace import DiscreteLaplaceLaw, LaplaceLaw
 from accountants.fourier.grid.laws.law import LossLaw
 
-__all__ = ["PairLaws", "bracket", "composed_laws", "explicit_pair", "pair_laws"]
+__all__ = [
+    "CHOICES",
+    "PairLaws",
+    "bracket",
+    "composed_laws",
+    "dominating_pair",
+    "explicit_pair",
+    "pair_laws",
+]
 
 PairLaws: TypeAlias = tuple[LossLaw, LossLaw]
 """The loss laws of a pair: first with P the law of the data that has the record, then reversed.
@@ -61,10 +72,25 @@ _MOST_COMPONENTS = 128
 _MOST_SENSITIVE = 2**48
 # With less noise, likelihood ratios of an epoch leave the range of doubles.
 _LEAST_ALLOCATED_NOISE = 0.05
+CHOICES = 2
+"""How many explicit pairs a release has at most."""
 
 
-def explicit_pair(release: elementary.Elementary) -> elementary.Elementary:
+def dominating_pair(release: elementary.Elementary) -> elementary.Elementary:
+    """The release whose pair dominates: `release` itself where it names one.
+
+    >>> dominating_pair(elementary.ShuffledGaussian(10, 2.0, 1.0, replaced=True))
+    Gaussian(mu=1.0)
+    """
+    if isinstance(release, elementary.ShuffledGaussian):
+        return elementary.Gaussian((2.0 if release.replaced else 1.0) / release.noise_multiplier)
+    return release
+
+
+def explicit_pair(release: elementary.Elementary, choice: int = 0) -> elementary.Elementary:
     """The release whose pair is realised by data sets: `release` itself where its pair is.
+
+    Where several are known, `choice` picks one; each is a lower bound.
 
     For a batch of fixed size all other records are at −C, and the one moves from −C to +C: the
     pair of Poisson sampling at half the noise multiplier (see the module's docstring).
@@ -76,6 +102,13 @@ def explicit_pair(release: elementary.Elementary) -> elementary.Elementary:
         return elementary.PoissonGaussian(release.sampling_rate, 0.5 * release.noise_multiplier)
     if isinstance(release, elementary.AllocatedGaussian):
         return replace(release, from_below=True)
+    if isinstance(release, elementary.ShuffledGaussian):
+        steps, noise, share = release.steps, release.noise_multiplier, release.share
+        if choice == 1 and not release.replaced:
+            return elementary.LargestOfShuffled(steps, noise, share)
+        if release.replaced:
+            noise *= 0.5
+        return elementary.AllocatedGaussian(steps, noise, from_below=True, share=share)
     return release
 
 
@@ -97,7 +130,8 @@ def bracket(
         release,
         elementary.PoissonGaussian
         | elementary.PoissonGaussianReplace
-        | elementary.FixedSizeGaussian,
+        | elementary.FixedSizeGaussian
+        | elementary.LargestOfShuffled,
     ):
         width = 2.0 if isinstance(release, elementary.FixedSizeGaussian) else 1.0
         if release.noise_multiplier < width / _STEEPEST:
@@ -174,8 +208,10 @@ def _randomized_response(release: elementary.RandomizedResponse) -> PairLaws:
 def composed_laws(release: elementary.Elementary, count: int) -> tuple[PairLaws, int]:
     """Loss laws of `count` releases, and how often they are still to be composed."""
     if isinstance(release, elementary.AllocatedGaussian):
-        side = allocation.laws_from_below if release.from_below else allocation.laws_from_above
-        return side(release.steps, release.noise_multiplier, count), 1
+        steps, noise = release.steps, release.noise_multiplier
+        if release.from_below:
+            return allocation.laws_from_below(steps, noise, count, release.share), 1
+        return allocation.laws_from_above(steps, noise, count), 1
     return pair_laws(release), count
 
 
@@ -201,6 +237,10 @@ def pair_laws(release: elementary.Elementary) -> PairLaws:
         return symmetric, symmetric
     if isinstance(release, elementary.AllocatedGaussian):
         return composed_laws(release, 1)[0]
+    if isinstance(release, elementary.ShuffledGaussian):
+        return pair_laws(dominating_pair(release))
+    if isinstance(release, elementary.LargestOfShuffled):
+        return shuffling.largest_laws(release.steps, release.noise_multiplier, release.share)
     if isinstance(release, elementary.Laplace):
         laplace = LaplaceLaw(release.scale)
         return laplace, laplace

@@ -115,8 +115,11 @@ def laws_from_above(
 
 @functools.lru_cache(maxsize=32)
 def laws_from_below(
-    steps: int, noise_multiplier: float, epochs: int
+    steps: int, noise_multiplier: float, epochs: int, share: float = 1.0
 ) -> tuple[ComputedLaw, ComputedLaw]:
-    """Loss laws that these epochs dominate, remove and add."""
+    """Loss laws that these epochs dominate, remove and add.
+
+    With a `share` below 1 the record is left out of an epoch with probability 1 − share.
+    """
     one = Fused.lognormal(noise_multiplier, _first_step(noise_multiplier))
-    return _product_of(epochs, _mean_of(steps, one)).laws()
+    return _product_of(epochs, _mean_of(steps, one).diluted(share)).laws()
