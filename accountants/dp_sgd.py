@@ -17,12 +17,11 @@ from dp_accounting import NeighboringRelation
 from accountants import elementary, validate
 from accountants.arrays import FloatArray, IntArray
 from accountants.bounds import Bounds
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
 from accountants.fourier.accountant import FourierAccountant
 from accountants.fourier.contour.steps import StepCurve
 from accountants.fourier.trade_off import TradeOff
-from accountants.rounding import up
-from accountants.sampling import ACCOUNTED, SamplingKind, check, check_accounted
+from accountants.sampling import SamplingKind, check, check_accounted
 
 ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
 _FEW_STEPS_TOLERANCE = 1e-5
@@ -85,33 +84,65 @@ def repeated_event(
     sampling: SamplingKind = "poisson",
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
 ) -> tuple[dpa.DpEvent, int]:
-    """What a training repeats, and how often: a step, or of "balls_in_bins" an epoch.
+    """What a training repeats, and how often: a step, or of balls in bins and shuffling an epoch.
+
+    Of "balls_in_bins" the rate is one over the steps in an epoch. Of "shuffled" it is batch over
+    data size: where that is not one over a whole number, the last batch of an epoch is smaller, and
+    is taken for kept or dropped by whether the steps are then whole epochs.
 
     >>> repeated_event(1.0, 0.25, 12, "balls_in_bins")
     (BallsInBinsDpEvent(steps_per_epoch=4, event=GaussianDpEvent(noise_multiplier=1.0)), 3)
     """
     steps = validate.count("steps", steps)
-    if check("sampling", sampling) != "balls_in_bins":
+    kind = check("sampling", sampling)
+    if kind not in ("balls_in_bins", "shuffled"):
         return step_event(noise_multiplier, sampling_rate, sampling, relation), steps
     noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
     rate = validate.rate("sampling_rate", sampling_rate)
-    per_epoch = round(1.0 / rate)
-    if not math.isclose(per_epoch * rate, 1.0):
-        raise ValueError(
-            "`sampling_rate` must be one over the number of steps in an epoch for balls_in_bins, "
-            f"got {rate!r}."
-        )
+    event: dpa.DpEvent
+    if kind == "shuffled":
+        if validate.relation("relation", relation) is ADD_OR_REMOVE_ONE:
+            raise ValueError(
+                "`relation` must be REPLACE_ONE or REPLACE_SPECIAL for shuffled batches (a record "
+                f"more or less moves the boundaries of all of them), got {relation.name}."
+            )
+        per_epoch, share = _shuffled_epoch(rate, steps)
+        event = ShuffledDpEvent(per_epoch, noise, share)
+    else:
+        per_epoch = round(1.0 / rate)
+        if not math.isclose(per_epoch * rate, 1.0):
+            raise ValueError(
+                "`sampling_rate` must be one over the number of steps in an epoch for "
+                f"balls_in_bins, got {rate!r}."
+            )
+        if validate.relation("relation", relation) is NeighboringRelation.REPLACE_ONE:
+            raise ValueError(
+                "`relation` must be ADD_OR_REMOVE_ONE or REPLACE_SPECIAL for balls_in_bins (no "
+                f"proof is known otherwise), got {relation.name}."
+            )
+        event = BallsInBinsDpEvent(per_epoch, noise)
     epochs, rest = divmod(steps, per_epoch)
     if rest:
         raise ValueError(
-            f"`steps` must be whole epochs of {per_epoch} steps for balls_in_bins, got {steps}."
+            f"`steps` must be whole epochs of {per_epoch} steps for {kind}, got {steps}."
         )
-    if validate.relation("relation", relation) is NeighboringRelation.REPLACE_ONE:
+    return event, epochs
+
+
+def _shuffled_epoch(rate: float, steps: int) -> tuple[int, float]:
+    """Batches in an epoch, and a record's chance to be in one of them."""
+    whole = round(1.0 / rate)
+    if math.isclose(whole * rate, 1.0):
+        return whole, 1.0
+    kept = math.ceil(1.0 / rate)
+    fitting = [batches for batches in (kept, kept - 1) if steps % batches == 0]
+    if len(fitting) != 1:
         raise ValueError(
-            "`relation` must be ADD_OR_REMOVE_ONE or REPLACE_SPECIAL for balls_in_bins (no proof "
-            f"is known otherwise), got {relation.name}."
+            f"`steps` must be whole epochs of {kept} batches (the last one smaller) or of "
+            f"{kept - 1} (the rest dropped), and not of both, at sampling_rate={rate!r} for "
+            f"shuffled, got {steps}; ShuffledDpEvent says which."
         )
-    return BallsInBinsDpEvent(per_epoch, noise), epochs
+    return fitting[0], 1.0 if fitting[0] == kept else fitting[0] * rate
 
 
 def _composed(
@@ -133,26 +164,14 @@ def epsilon_bounds(
     """A certified interval for ε(δ) after `steps` steps.
 
     With sampling "balls_in_bins" the rate is one over the steps in an epoch, the steps are whole
-    epochs, and the interval is about 1e-4 wide, whatever the tolerance.
+    epochs, and the interval is about 1e-4 wide, whatever the tolerance. With "shuffled", under
+    REPLACE_SPECIAL or REPLACE_ONE, it is wide: no amplification is proved for what loaders do.
+    Whoever can should let each record, on its own, join one of the epoch's batches: balls in bins.
 
     >>> bounds = epsilon_bounds(noise_multiplier=1.0, sampling_rate=0.01, steps=10_000, delta=1e-5)
     >>> round(bounds.lower, 4), round(bounds.upper, 4)
     (6.1877, 6.1877)
     """
-    if isinstance(sampling, str) and sampling == "shuffled":
-        poisson = epsilon_bounds(
-            noise_multiplier=noise_multiplier,
-            delta=delta,
-            sampling_rate=sampling_rate,
-            steps=steps,
-            relation=relation,
-            tolerance=tolerance,
-        )
-        raise ValueError(
-            f"`sampling` must be one of {list(ACCOUNTED)} here, got 'shuffled': Poisson sampling "
-            f"would give epsilon {up(poisson.upper, 4)}, which is no bound for shuffled batches; "
-            "shuffled_epsilon_bounds gives one."
-        )
     event, count = repeated_event(noise_multiplier, sampling_rate, steps, sampling, relation)
     return _composed(event, count, relation, tolerance).get_epsilon_bounds(delta)
 

@@ -194,7 +194,7 @@ class FourierAccountant(IntervalAccountant):
                 return along_contours(composition)
             except ContourError:
                 pass
-        return on_grid(releases.for_grid(), max(self._tolerance, _PROFILE_TOLERANCE))
+        return on_grid(releases.for_grid(self._aim), max(self._aim, _PROFILE_TOLERANCE))
 
     def _answer(self, engines: "_Engines") -> Answer:
         dominating = _Releases.of(self._releases)
@@ -237,7 +237,7 @@ class FourierAccountant(IntervalAccountant):
             lower = self._ask_grid(engines, below, None).lower
             upper = self._ask_grid(engines, above, None).upper if above else _NO_UPPER_END
             return Bounds(lower, upper)
-        remove, *add = releases.for_grid()
+        remove, *add = releases.for_grid(self._aim)
         try:
             bounds = engines.on_grid(remove)
             if add and (composition is None or not engines.add_is_below(composition, bounds)):
@@ -342,9 +342,10 @@ class _Releases:
             return None
         return contour.Composition(events, np.array(counts), math.fsum(squares))
 
-    def for_grid(self) -> list[grid.Laws]:
+    def for_grid(self, tolerance: float) -> list[grid.Laws]:
         """The composition for the grid engine, once per direction."""
-        pairs = [composed_laws(release, count) for release, count in self.parts]
+        coarse = tolerance >= _VERY_WIDE
+        pairs = [composed_laws(release, count, coarse=coarse) for release, count in self.parts]
         directions: list[grid.Laws] = [
             [(pair[index], count) for pair, count in pairs] for index in (0, 1)
         ]

@@ -205,13 +205,19 @@ def _randomized_response(release: elementary.RandomizedResponse) -> PairLaws:
     return has, has_not
 
 
-def composed_laws(release: elementary.Elementary, count: int) -> tuple[PairLaws, int]:
-    """Loss laws of `count` releases, and how often they are still to be composed."""
+def composed_laws(
+    release: elementary.Elementary, count: int, *, coarse: bool = False
+) -> tuple[PairLaws, int]:
+    """Loss laws of `count` releases, and how often they are still to be composed.
+
+    `coarse`: a percent is near enough.
+    """
     if isinstance(release, elementary.AllocatedGaussian):
         steps, noise = release.steps, release.noise_multiplier
+        nodes = allocation.COARSE if coarse else allocation.NODES
         if release.from_below:
-            return allocation.laws_from_below(steps, noise, count, release.share), 1
-        return allocation.laws_from_above(steps, noise, count), 1
+            return allocation.laws_from_below(steps, noise, count, release.share, nodes), 1
+        return allocation.laws_from_above(steps, noise, count, nodes), 1
     return pair_laws(release), count
 
 

@@ -73,9 +73,7 @@ def _cell_masses(
     beyond = share * special.ndtr(shift - edges) + (1.0 - share) * special.ndtr(-edges)
     within = share * special.ndtr(edges - shift) + (1.0 - share) * special.ndtr(edges)
     with np.errstate(divide="ignore"):
-        log_below = np.where(
-            beyond < 0.5, np.log1p(-np.minimum(beyond, 0.5)), np.log(within)
-        )
+        log_below = np.where(beyond < 0.5, np.log1p(-np.minimum(beyond, 0.5)), np.log(within))
         if steps > 1:
             log_below = log_below + (steps - 1) * special.log_ndtr(edges)
     below, above = np.exp(log_below), -np.expm1(log_below)
