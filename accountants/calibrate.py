@@ -22,15 +22,23 @@ class _Effort(NamedTuple):
     tolerance: float
     excess: float
 
+    def asked(self, slope: float) -> float:
+        """The tolerance that shows the excess, where log ε falls by `slope` per unit of log σ."""
+        return max(self.tolerance, min(_SHOWN * self.excess * slope, _COARSE))
+
 
 # Where the contour engine answers, in milliseconds, and where the grid engine does.
 _QUICK, _SLOW = _Effort(1e-8, 1e-6), _Effort(1e-5, 1e-4)
+# Of the excess, in ε, what the accountant's interval may have.
+_SHOWN = 0.2
 # The accountant's tolerances for counts of steps, and for the way there.
 _STEPS_FINE, _COARSE = 1e-6, 1e-3
 # Beyond, no engine is asked for noise: `accountants.counting` answers.
 _LARGEST_EPSILON = 200.0
 _MOST_STEPS = 2**40
 _MOST_TRIALS, _FINE_TRIALS = 40, 6
+# So many steps, with little noise more, are decided by one of them.
+_FEW = 300.0
 _NEAR = 0.02
 
 _Answers: TypeAlias = Callable[[float, float], Bounds]
@@ -88,16 +96,43 @@ def calibrate_noise(
             FourierAccountant(relation, tolerance).compose(event, count).get_epsilon_bounds(delta)
         )
 
-    # As if the central limit theorem held: (1 − q)N(0) + qN(1/σ) has χ² = q²·(e^{1/σ²} − 1).
-    unsampled = counting.sufficient_noise(target, delta, 1.0, steps, 1.0)
-    mu = math.sqrt(steps) / unsampled
-    guess = sensitivity / math.sqrt(math.log1p(mu * mu / (rate * rate * steps)))
-    log_sigma, slope = _approach(answer, target, math.log(min(guess, enough)), math.log(enough))
+    start = _of_one_step(target, delta, rate, steps)
+    if start is not None:
+        guess, slope = start
+        guess *= sensitivity if sampling == "fixed_size" else 1.0
+    else:
+        # As if the central limit theorem held: (1 − q)N(0) + qN(1/σ) has χ² = q²·(e^{1/σ²} − 1).
+        unsampled = counting.sufficient_noise(target, delta, 1.0, steps, 1.0)
+        mu = math.sqrt(steps) / unsampled
+        guess = sensitivity / math.sqrt(math.log1p(mu * mu / (rate * rate * steps)))
+        slope = 1.0
+    log_sigma, slope = _approach(
+        answer, target, math.log(min(guess, enough)), math.log(enough), slope
+    )
     event, _ = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
     release = elementary.resolve(event, relation)
     effort = _QUICK if _contour_answers(release, steps, delta) else _SLOW
     provable = kind not in ("fixed_size", "balls_in_bins")
     return min(enough, _settle(answer, target, log_sigma, slope, effort, provable=provable))
+
+
+def _of_one_step(
+    target: float, delta: float, rate: float, steps: int
+) -> tuple[float, float] | None:
+    """About the σ that is enough if a rare large loss of one step decides, and −the slope there.
+
+    Then δ is about that of all steps together, T·q·δ_G(log(1 + (e^ε − 1)/q)). None if it is not so.
+    """
+    if delta >= steps * rate:
+        return None
+    share = delta / (steps * rate)
+    sigma, less = (
+        counting.sufficient_noise(math.log1p(math.expm1(aim) / rate), share, 1.0, 1, 1.0)
+        for aim in (target, target * (1.0 + _NEAR))
+    )
+    if less >= sigma or steps * min(sigma, 1.0) ** 4 > _FEW:
+        return None
+    return sigma, math.log1p(_NEAR) / math.log(sigma / less)
 
 
 def _contour_answers(release: elementary.Resolution, steps: int, delta: float) -> bool:
@@ -112,9 +147,11 @@ def _contour_answers(release: elementary.Resolution, steps: int, delta: float) -
     return bounds.gap <= _QUICK.tolerance * bounds.upper
 
 
-def _approach(answer: _Answers, target: float, start: float, enough: float) -> tuple[float, float]:
+def _approach(
+    answer: _Answers, target: float, start: float, enough: float, slope: float
+) -> tuple[float, float]:
     """The root log σ to a percent, by bracketed secants on (log σ, log ε), and −the slope there."""
-    low, high, here, slope = -math.inf, enough, start, 1.0
+    low, high, here = -math.inf, enough, start
     before: tuple[float, float] | None = None
     for _ in range(_MOST_TRIALS):
         excess = _log_ratio(answer(here, _COARSE).upper, target)
@@ -138,7 +175,7 @@ def _settle(
     It ends once σ is enough and σ·(1 − excess) is seen not to be, or after a few trials: then the
     accountant's own interval is wider than that.
     """
-    tolerance, excess = effort
+    tolerance, excess = effort.asked(slope), effort.excess
     before: tuple[float, float] | None = None
     best = math.inf
     for _ in range(_FINE_TRIALS):

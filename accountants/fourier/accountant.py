@@ -328,6 +328,7 @@ class _Releases:
     def for_contour(self) -> contour.Composition | None:
         """The composition for the contour engine, if all of it is plain or sampled Gaussians."""
         squares, events, counts = [], [], []
+        kinds = {type(release) for release, _ in self.parts} - {elementary.Gaussian}
         for release, count in self.parts:
             if isinstance(release, elementary.Gaussian):
                 squares.append(count * release.mu**2)
@@ -336,11 +337,16 @@ class _Releases:
             ):
                 events.append(release)
                 counts.append(float(count))
+            elif isinstance(release, elementary.FixedSizeGaussian):
+                half = 0.5 * release.noise_multiplier
+                events.append(elementary.PoissonGaussian(release.sampling_rate, half))
+                counts.append(float(count))
             else:
                 return None
-        if len({type(event) for event in events}) != 1:
+        if len(kinds) != 1:
             return None
-        return contour.Composition(events, np.array(counts), math.fsum(squares))
+        symmetrised = kinds == {elementary.FixedSizeGaussian}
+        return contour.Composition(events, np.array(counts), math.fsum(squares), symmetrised)
 
     def for_grid(self, tolerance: float) -> list[grid.Laws]:
         """The composition for the grid engine, once per direction."""

@@ -19,6 +19,7 @@ from accountants.fourier.contour.quadrature import (
     ADD,
     REMOVE,
     REPLACE,
+    SYMMETRISED,
     ContourError,
     Direction,
 )
@@ -44,15 +45,20 @@ class Composition:
       events: Distinct sampled Gaussians, all of the same kind; at least one.
       counts: How often each.
       mu_squared: Σ μ² of the plain Gaussians.
+      is_symmetrised: Whether the events stand for their symmetrised pairs, as batches of fixed
+        size do at half their noise multiplier.
     """
 
     events: Sequence[SampledGaussian]
     counts: FloatArray
     mu_squared: float = 0.0
+    is_symmetrised: bool = False
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """Remove and add; to replace is its own reverse."""
+        if self.is_symmetrised:
+            return (SYMMETRISED,)
         return (REPLACE,) if self._is_replacing else (REMOVE, ADD)
 
     @property
@@ -69,6 +75,7 @@ class Composition:
         """The sampled Gaussian, to remove or add, if this is one and applied once."""
         event = self.events[0]
         is_one = len(self.events) == 1 and self.counts[0] == 1.0 and self.mu_squared == 0.0
+        is_one = is_one and not self.is_symmetrised
         return event if is_one and isinstance(event, PoissonGaussian) else None
 
     @property
@@ -76,6 +83,8 @@ class Composition:
         """The one event and its count, if `few_steps` may answer for it."""
         event, count = self.events[0], float(self.counts[0])
         if len(self.events) > 1 or self.mu_squared > 0.0 or not isinstance(event, PoissonGaussian):
+            return None
+        if self.is_symmetrised:
             return None
         return (event, int(count)) if few_steps.suits(event, count) else None
 

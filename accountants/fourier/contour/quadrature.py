@@ -73,7 +73,7 @@ _GUIDE_REACH = 150.0
 # Below this |φ| its logarithm is of no use.
 _FLOOR = 1e-150
 # Rounding errors beyond this are not small, and first-order bounds of them no bounds.
-_MAX_ROUNDING = 1e-4
+MAX_ROUNDING = 1e-4
 # expm1 overflows beyond 709.
 _EXP_LIMIT = 700.0
 _EXPONENTIAL = 40.0
@@ -85,10 +85,14 @@ class ContourError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Remove (the loss is log w), add (it is −log w) or replace (it is log w(y) − log w(−y))."""
+    """Remove (the loss is log w), add (it is −log w) or replace (it is log w(y) − log w(−y)).
+
+    The symmetrised pair, of both signs, has lines of its own, see `symmetrised`.
+    """
 
     sign: int
     is_replacing: bool = False
+    is_symmetrised: bool = False
 
     def power(self, theta: float) -> float:
         """The s of w^s in M(θ) = E[w^s]."""
@@ -100,6 +104,7 @@ class Direction:
 
 
 REMOVE, ADD, REPLACE = Direction(+1), Direction(-1), Direction(+1, is_replacing=True)
+SYMMETRISED = Direction(+1, is_symmetrised=True)
 
 
 class Strip(NamedTuple):
@@ -300,7 +305,7 @@ class Line:
         power = self.theta_max + 1.0
         worst = float(self._exponent_rounding(power).max())
         error = worst + self._sum_rounding + 2.0 * math.exp(-self.exponent)
-        if error > _MAX_ROUNDING:
+        if error > MAX_ROUNDING:
             raise ContourError(f"exponents rounded by {error:.1g}")
         return error
 
@@ -334,7 +339,7 @@ class Line:
         errors = gap_errors + self._base_rounding + UNIT_ROUNDOFF * (top - exponents)
         relative = float((mass[present] * errors[present]).sum()) / total
         relative += self._sum_rounding + 4.0 * UNIT_ROUNDOFF * abs(value_log)
-        if relative > _MAX_ROUNDING:
+        if relative > MAX_ROUNDING:
             raise ContourError(f"exponents rounded by {relative:.1g}")
         value = math.log1p(math.exp(value_log)) if value_log < _EXPONENTIAL else value_log
         # d log(1+g) = g/(1+g)·(relative error of g); e^{−40} is what the last case leaves out.
@@ -389,16 +394,21 @@ class Line:
         """
         mass, _ = self.tilted(theta)
         moved, roundings = oscillations(mass, self.log_w, t)
-        a, b = -moved.real, moved.imag
-        excess = a * (a - 2.0) + b * b
-        near_one = excess > -0.75
-        small = np.log(np.maximum(np.hypot(1.0 - a, b), _FLOOR))
-        real = np.where(near_one, 0.5 * np.log1p(np.maximum(excess, -0.75)), small)
-        imaginary = self.direction.sign * np.arctan2(b, 1.0 - a)
-
+        log_phi = log_one_plus(moved)
         size, rounding = np.abs(self.log_w), self._exponent_rounding(self.direction.power(theta))
         mean_size, mean_rounding = float((mass * size).sum()), float((mass * rounding).sum())
         slope = float((mass * (rounding * size + self._ratio.error)).sum())
         slope += (mean_rounding + roundings * UNIT_ROUNDOFF) * mean_size
         error = 1.001 * slope * t + 4.0 * math.exp(-self.exponent) + _FLOOR
-        return real + 1j * imaginary, error
+        return np.conj(log_phi) if self.direction.sign < 0 else log_phi, error
+
+
+def log_one_plus(moved: ComplexArray) -> ComplexArray:
+    """Log φ for φ = 1 + `moved`, without the cancellation with the 1."""
+    a, b = -moved.real, moved.imag
+    excess = a * (a - 2.0) + b * b
+    near_one = excess > -0.75
+    small = np.log(np.maximum(np.hypot(1.0 - a, b), _FLOOR))
+    real = np.where(near_one, 0.5 * np.log1p(np.maximum(excess, -0.75)), small)
+    result: ComplexArray = real + 1j * np.arctan2(b, 1.0 - a)
+    return result

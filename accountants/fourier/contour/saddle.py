@@ -18,8 +18,9 @@ import numpy as np
 
 from accountants.arrays import FloatArray
 from accountants.elementary import SampledGaussian
-from accountants.fourier.contour.decay import DecayBound
+from accountants.fourier.contour.decay import DecayBound, around, steps
 from accountants.fourier.contour.quadrature import ContourError, Direction, Line
+from accountants.fourier.contour.symmetrised import SymmetrisedLine, line_of
 
 # The coarse lines serve real tilts up to this multiple of the saddle's.
 HEADROOM = 1.9
@@ -49,29 +50,25 @@ class Saddle:
     log_delta: float
     variance: float
     curvature: float
-    lines: Sequence[Line]
+    lines: Sequence[Line | SymmetrisedLine]
 
 
-def decay(line: Line, theta: float) -> DecayBound:
+def decay(line: Line | SymmetrisedLine, theta: float) -> DecayBound:
     """The decay bound of one event at a tilt."""
+    if isinstance(line, SymmetrisedLine):
+        return DecayBound(*line.steps(theta))
     mass, log_moment = line.tilted(theta)
     mode = float(line.nodes[int(np.argmax(mass))])
     near = np.abs(line.nodes - mode) < 6.0
     weight = mass[near] / mass[near].sum()
     centre = float((weight * line.nodes[near]).sum())
     spread = math.sqrt(float((weight * (line.nodes[near] - centre) ** 2).sum()))
-    return DecayBound(
-        line.sampling_rate,
-        line.noise_multiplier,
-        line.direction,
-        theta,
-        log_moment + line.tilted_error,
-        centre,
-        spread,
-    )
+    upper, y = log_moment + line.tilted_error, around(centre, spread)
+    rate, sigma = line.sampling_rate, line.noise_multiplier
+    return DecayBound(*steps(rate, sigma, line.direction, theta, upper, y))
 
 
-def upper_log_moments(lines: Sequence[Line], counts: FloatArray, theta: float) -> FloatArray:
+def upper_log_moments(lines: Sequence[Line | SymmetrisedLine], counts: FloatArray, theta: float) -> FloatArray:
     """Upper bounds of the events' log M(θ), good enough to be multiplied by their counts."""
     if counts.max() > MANY_STEPS:
         return np.array([sum(line.log_moment(theta)) for line in lines])
@@ -94,17 +91,17 @@ class SaddleSearch:
         self._events, self._counts, self._mu_squared = events, counts, mu_squared
         self._direction = direction
         self._exponent = 30.0 + math.log(float(counts.max()) + 1.0)
-        self._lines: Sequence[Line] = ()
+        self._lines: Sequence[Line | SymmetrisedLine] = ()
 
     def _cover(self, theta: float) -> None:
         """Makes sure that the coarse lines reach `HEADROOM`·θ."""
         if not self._lines or self._lines[0].theta_max < HEADROOM * theta:
             top = HEADROOM * 1.3 * theta
             self._lines = [
-                Line(
+                line_of(
+                    self._direction,
                     event.sampling_rate,
                     event.noise_multiplier,
-                    self._direction,
                     top,
                     0.0,
                     self._exponent,
