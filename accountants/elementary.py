@@ -23,7 +23,7 @@ import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
-from accountants import validate
+from accountants import groups, validate
 from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
 
 SMALLEST_RATE = 1e-100
@@ -53,7 +53,25 @@ class PoissonGaussianReplace:
     noise_multiplier: float
 
 
-SampledGaussian: TypeAlias = PoissonGaussian | PoissonGaussianReplace
+@dataclass(frozen=True, slots=True)
+class GroupGaussian:
+    """N(0, σ²) against Σ_j Binomial(k, q)(j)·N(j, σ²), k = `records` > 1, in both directions.
+
+    If `replaced`, Σ_j Binomial(k, q)(j)·N(−j, σ²) against Σ_j Binomial(k, q)(j)·N(j, σ²).
+    """
+
+    records: int
+    sampling_rate: float
+    noise_multiplier: float
+    replaced: bool = False
+
+    @property
+    def reach(self) -> int:
+        """How far the two sums are apart at most, in units of C."""
+        return self.records * (2 if self.replaced else 1)
+
+
+SampledGaussian: TypeAlias = PoissonGaussian | PoissonGaussianReplace | GroupGaussian
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +165,7 @@ Elementary: TypeAlias = (
     Gaussian
     | PoissonGaussian
     | PoissonGaussianReplace
+    | GroupGaussian
     | FixedSizeGaussian
     | AllocatedGaussian
     | ShuffledGaussian
@@ -328,8 +347,6 @@ def _resolve_randomized_response(
 
 
 def _resolve_mixture(event: MixtureOfGaussiansDpEvent, relation: NeighboringRelation) -> Resolution:
-    if relation is NeighboringRelation.REPLACE_ONE:
-        raise NotSupportedError("no dominating pair of this mixture is known under REPLACE_ONE")
     deviation = validate.non_negative("standard_deviation", event.standard_deviation)
     sensitivities = _reals("sensitivities", event.sensitivities)
     probabilities = _reals("sampling_probs", event.sampling_probs)
@@ -347,6 +364,16 @@ def _resolve_mixture(event: MixtureOfGaussiansDpEvent, relation: NeighboringRela
         return NoOp
     if deviation == 0.0:
         return NonPrivate
+    group = groups.recognised(sensitivities, probabilities)
+    if group is not None:
+        records, rate, unit = group
+        replaced = relation is NeighboringRelation.REPLACE_ONE
+        return GroupGaussian(records, rate, _noise_multiplier(deviation / unit), replaced)
+    if relation is NeighboringRelation.REPLACE_ONE:
+        raise NotSupportedError(
+            "under REPLACE_ONE a mixture is accounted for if it is that of k records of one user "
+            "under Poisson sampling: sensitivities 0 to k with a binomial's probabilities"
+        )
     weights: dict[float, list[float]] = {}
     for c, p in zip(sensitivities, probabilities, strict=True):
         if p > 0.0:

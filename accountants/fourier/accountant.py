@@ -97,6 +97,7 @@ class FourierAccountant(IntervalAccountant):
         elementary.Gaussian,
         elementary.PoissonGaussian,
         elementary.PoissonGaussianReplace,
+        elementary.GroupGaussian,
         elementary.FixedSizeGaussian,
         elementary.AllocatedGaussian,
         elementary.ShuffledGaussian,
@@ -332,9 +333,7 @@ class _Releases:
         for release, count in self.parts:
             if isinstance(release, elementary.Gaussian):
                 squares.append(count * release.mu**2)
-            elif isinstance(
-                release, elementary.PoissonGaussian | elementary.PoissonGaussianReplace
-            ):
+            elif isinstance(release, elementary.SampledGaussian):
                 events.append(release)
                 counts.append(float(count))
             elif isinstance(release, elementary.FixedSizeGaussian):

@@ -6,19 +6,24 @@ and an *explicit* pair, realised by data, whose profile is a lower bound. Where 
 accounting is tight. `pair_laws` knows the dominating pairs, `explicit_pair` the others; no other
 module decides either.
 
-**Poisson sampling under REPLACE_ONE** is tight with the pair P = (1−q)N(0) + qN(−1), Q = (1−q)N(0)
-+ qN(+1). Proof. By joint convexity of H_α condition on what the other records do; they shift both
-laws alike, so let P = (1−q)N₀ + qN_x, Q = (1−q)N₀ + qN_{x'} with |x|, |x'| ≤ 1, all of variance
-σ². For α ≥ 1, with Λ₀, Λ' the log ratios of N₀ and N_{x'} to N_x,
+**Users of k records, Poisson sampling.** All k are added or removed, zeroed, or replaced. The pair is
+Σ_j b_j·N(j) against N(0) or, replaced, against Σ_j b_j·N(−j), with b = Binomial(k, q); k = 1 is the
+usual pair. Proof, for all k and both relations at once. By joint convexity of the hockey-stick
+divergence condition on what was answered before and on what the other records do; they shift both
+laws alike, so let P = Σ_S w_S·N(x_S), Q = Σ_S w_S·N(x'_S) over the sets S of the user's records,
+x_S = Σ_{i∈S} xᵢ, |xᵢ|, |x'ᵢ| ≤ 1, with x' = 0 if added, removed or zeroed; all of variance σ². With
+Λ_S, Λ'_S the log ratios of N(x_S), N(x'_S) to N(0),
 
-    H_α(P‖Q) = ∫(P − αQ)₊ = q·E_{N_x}[(1 − c₁e^{Λ₀} − c₂e^{Λ'})₊],   c₁ = (α−1)(1−q)/q,  c₂ = α.
+    H_α(P‖Q) = E_{N(0)}[f(Σ_S w_S·e^{Λ_S} − α·Σ_S w_S·e^{Λ'_S})],   f(x) = max(x, 0).
 
-Under N_x, (Λ₀, Λ') is Gaussian with covariance matrix [[|x|², ⟨x, x−x'⟩], [·, |x−x'|²]]/σ² and
-means minus half the variances. The integrand is a convex function of (e^{Λ₀}, e^{Λ'}) whose second
-derivatives are cᵢcⱼ times a positive measure on a line, all non-negative; so by Gaussian
-interpolation (Kahane 1986) the expectation increases in every entry of that matrix. All entries
-are largest at |x| = 1, x' = −x. For α < 1 use H_α(P‖Q) = 1 − α + α·H_{1/α}(Q‖P). The pair is
-realised by data sets that differ in one record, so it is a lower bound as well. ∎
+Under N(0) all Λ are jointly Gaussian with covariances ⟨x_S, x_R⟩/σ², ⟨x'_S, x'_R⟩/σ², ⟨x_S, x'_R⟩/σ²,
+and means minus half the variances. By Gaussian interpolation (Kahane 1986) the expectation grows
+with a covariance if the second derivative of the integrand in these two e^Λ is non-negative, and
+falls if it is non-positive. As f is convex, it is non-negative for two of P or two of Q, and
+non-positive for one of each. So the worst case has ⟨x_S, x_R⟩ = ⟨x'_S, x'_R⟩ = |S||R| and ⟨x_S, x'_R⟩
+= −|S||R|, the extremes that vectors of length at most |S|, |R| allow, all at once: xᵢ = e, x'ᵢ = −e.
+It is realised by data, and for every α, so it is a dominating pair and a lower bound. ∎ (Ganesh 2024
+has the pair that is added or removed.)
 
 **A batch of fixed size** under REPLACE_ONE: see `SymmetrisedLaw` for the upper bound (Zhu, Dong,
 Wang 2022); the explicit pair has all other records at −C, so that the record's swap from −C to +C
@@ -43,7 +48,7 @@ import math
 from dataclasses import replace
 from typing import TypeAlias
 
-from accountants import elementary
+from accountants import elementary, groups
 from accountants.fourier import allocation, shuffling
 from accountants.fourier.grid.laws.discrete import AtomicLaw, SymmetrisedLaw
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw, Kind
@@ -136,6 +141,10 @@ def bracket(
         width = 2.0 if isinstance(release, elementary.FixedSizeGaussian) else 1.0
         if release.noise_multiplier < width / _STEEPEST:
             return None, replace(release, noise_multiplier=width / _STEEPEST)
+    if isinstance(release, elementary.GroupGaussian):
+        least = release.reach / _STEEPEST
+        if release.noise_multiplier < least:
+            return None, replace(release, noise_multiplier=least)
     if isinstance(release, elementary.AllocatedGaussian):
         if release.noise_multiplier < _LEAST_ALLOCATED_NOISE:
             # Who knows the record's step sees a plain Gaussian.
@@ -172,6 +181,14 @@ def _sampled(sampling_rate: float, shift: float, kind: Kind) -> GaussianMixtureL
         width = 2.0 * shift if kind is Kind.REPLACE else shift
         return GaussianMixtureLaw(Kind.REMOVE, (1.0,), (width,))
     return GaussianMixtureLaw(kind, (1.0 - sampling_rate, sampling_rate), (0.0, shift))
+
+
+def _group(release: elementary.GroupGaussian) -> PairLaws:
+    weights = groups.binomial(release.records, release.sampling_rate)
+    shifts = tuple(j / release.noise_multiplier for j in range(release.records + 1))
+    kinds = (Kind.REPLACE, Kind.REPLACE) if release.replaced else (Kind.REMOVE, Kind.ADD)
+    with_records, without = (GaussianMixtureLaw(kind, weights, shifts) for kind in kinds)
+    return with_records, without
 
 
 def _mixture(release: elementary.MixtureOfGaussians) -> PairLaws:
@@ -236,6 +253,8 @@ def pair_laws(release: elementary.Elementary) -> PairLaws:
     if isinstance(release, elementary.PoissonGaussianReplace):
         law = _sampled(release.sampling_rate, 1.0 / release.noise_multiplier, Kind.REPLACE)
         return law, law
+    if isinstance(release, elementary.GroupGaussian):
+        return _group(release)
     if isinstance(release, elementary.FixedSizeGaussian):
         rate, shift = release.sampling_rate, 2.0 / release.noise_multiplier
         remove = _sampled(rate, shift, Kind.REMOVE)
