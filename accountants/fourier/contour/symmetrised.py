@@ -59,7 +59,6 @@ from accountants.fourier.contour.quadrature import (
     SYMMETRISED,
     ContourError,
     Direction,
-    Line,
     log_one_plus,
 )
 from accountants.likelihood_ratio import ELEMENTARY, SUMMATION, UNIT_ROUNDOFF, Ratio, ratio
@@ -362,7 +361,6 @@ class SymmetrisedLine:
         slope = float((mass * ((rounding + common) * sizes + off)).sum())
         return log_one_plus(moved), 1.001 * slope * t + 7.0 * math.exp(-self.exponent) + 1e-150
 
-
     def steps(self, theta: float) -> tuple[FloatArray, FloatArray]:
         """Heights and lengths of a step function below the tilted density of the loss.
 
@@ -377,29 +375,7 @@ class SymmetrisedLine:
         for direction, last in ((ADD, self.start + _FLANK), (REMOVE, end)):
             y = np.linspace(self.start, last, _STEPS + 1)
             sides.append(
-                steps(
-                    self.sampling_rate, self.noise_multiplier, direction, theta, log_moment, y
-                )
+                steps(self.sampling_rate, self.noise_multiplier, direction, theta, log_moment, y)
             )
         (low, low_lengths), (high, high_lengths) = sides
         return np.append(low[::-1], high), np.append(low_lengths[::-1], high_lengths)
-
-
-def line_of(
-    direction: Direction,
-    sampling_rate: float,
-    noise_multiplier: float,
-    theta_max: float,
-    t_max: float,
-    exponent: float,
-    *,
-    refine: bool = False,
-) -> Line | SymmetrisedLine:
-    """The line of a step in a direction."""
-    if direction.is_symmetrised:
-        return SymmetrisedLine(
-            sampling_rate, noise_multiplier, theta_max, t_max, exponent, refine=refine
-        )
-    return Line(
-        sampling_rate, noise_multiplier, direction, theta_max, t_max, exponent, refine=refine
-    )
