@@ -30,7 +30,7 @@ from accountants.dp_sgd import (
     epsilon_curve,
     trade_off,
 )
-from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
 from accountants.filters import RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
 from accountants.moments import MomentsAccountant
@@ -53,6 +53,7 @@ __all__ = [
     "RenyiFilter",
     "ShuffledDpEvent",
     "TradeOff",
+    "UserDpEvent",
     "calibrate_noise",
     "calibrate_steps",
     "classical",

@@ -53,6 +53,7 @@ def calibrate_noise(
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
 ) -> float:
     """The smallest noise multiplier σ with ε(δ) ≤ target, rounded up.
 
@@ -76,12 +77,14 @@ def calibrate_noise(
     rate = validate.rate("sampling_rate", sampling_rate)
     kind = check("sampling", sampling)
     # Refuses what does not fit together.
-    _, count = repeated_event(1.0, rate, steps, sampling, relation)
-    sensitivity = float(elementary.sensitivity_factor(relation))
+    _, count = repeated_event(1.0, rate, steps, sampling, relation, records_per_user)
+    # A step has any of a user's records with a probability of at most k·q, and then at most all.
+    sensitivity = float(records_per_user * elementary.sensitivity_factor(relation))
     if kind in ("balls_in_bins", "shuffled"):  # Known to be in one step of every epoch at most.
         enough = counting.sufficient_noise(target, delta, 1.0, count, sensitivity)
     else:
-        enough = counting.sufficient_noise(target, delta, rate, steps, sensitivity)
+        any_rate = min(1.0, records_per_user * rate)
+        enough = counting.sufficient_noise(target, delta, any_rate, steps, sensitivity)
     if enough == 0.0:
         raise ValueError(
             f"`delta` must be below the probability that a record is in any of {steps} steps at "
@@ -91,7 +94,9 @@ def calibrate_noise(
         return enough
 
     def answer(log_sigma: float, tolerance: float) -> Bounds:
-        event, count = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
+        event, count = repeated_event(
+            math.exp(log_sigma), rate, steps, sampling, relation, records_per_user
+        )
         return (
             FourierAccountant(relation, tolerance).compose(event, count).get_epsilon_bounds(delta)
         )
@@ -109,7 +114,9 @@ def calibrate_noise(
     log_sigma, slope = _approach(
         answer, target, math.log(min(guess, enough)), math.log(enough), slope
     )
-    event, _ = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
+    event, _ = repeated_event(
+        math.exp(log_sigma), rate, steps, sampling, relation, records_per_user
+    )
     release = elementary.resolve(event, relation)
     effort = _QUICK if _contour_answers(release, steps, delta) else _SLOW
     provable = kind not in ("fixed_size", "balls_in_bins")
@@ -206,6 +213,7 @@ def calibrate_steps(
     sampling_rate: float = 1.0,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
 ) -> int:
     """The most steps with ε(δ) ≤ target; their ε_upper has been checked.
 
@@ -225,7 +233,9 @@ def calibrate_steps(
     if check("sampling", sampling) in ("balls_in_bins", "shuffled"):
         # Whole epochs; a smaller last batch of shuffled ones is kept.
         unit = math.ceil(1.0 / validate.rate("sampling_rate", sampling_rate) * (1.0 - 1e-12))
-    event, _ = repeated_event(noise_multiplier, sampling_rate, unit, sampling, relation)
+    event, _ = repeated_event(
+        noise_multiplier, sampling_rate, unit, sampling, relation, records_per_user
+    )
 
     def upper(steps: int, tolerance: float) -> float:
         accountant = FourierAccountant(relation, tolerance).compose(event, steps)

@@ -14,7 +14,7 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import elementary, validate
+from accountants import elementary, groups, validate
 from accountants.arrays import FloatArray, IntArray
 from accountants.bounds import Bounds
 from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
@@ -41,6 +41,7 @@ def step_event(
     sampling_rate: float = 1.0,
     sampling: SamplingKind = "poisson",
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    records_per_user: int = 1,
 ) -> dpa.DpEvent:
     """The event of one step, refused where sampling and relation do not fit.
 
@@ -50,7 +51,9 @@ def step_event(
       sampling: "poisson", "fixed_size" (under REPLACE_ONE only) or "all" (at rate 1 only): see
         `accountants.sampling`.
       relation: Which data sets are neighbours.
+      records_per_user: Neighbours differ in all records of one user, that many.
     """
+    records = validate.count("records_per_user", records_per_user, maximum=groups.MOST_RECORDS)
     noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
     rate = validate.rate("sampling_rate", sampling_rate)
     if rate < elementary.SMALLEST_RATE:
@@ -64,17 +67,21 @@ def step_event(
             "`relation` must be REPLACE_ONE for batches of fixed size (a record more or less "
             f"changes everyone's sampling rate), got {relation.name}."
         )
-    if rate == 1.0:
-        return noise
-    if kind == "poisson":
-        return dpa.PoissonSampledDpEvent(rate, noise)
+    if rate == 1.0 or kind == "poisson":
+        return groups.user_event(noise.noise_multiplier, rate, records)
     # Any batch and data-set size with this quotient, as a float, has the same pair.
     batch, size = Fraction(rate).limit_denominator(_LARGEST_SIZE).as_integer_ratio()
     if batch / size != rate:
         raise ValueError(
             f"`sampling_rate` must be a quotient of sizes up to {_LARGEST_SIZE}, got {rate!r}."
         )
-    return dpa.SampledWithoutReplacementDpEvent(size, batch, noise)
+    sampled = dpa.SampledWithoutReplacementDpEvent(size, batch, noise)
+    if records == 1:
+        return sampled
+    raise ValueError(
+        "`records_per_user` must be 1 for fixed_size, where the sizes of data and batches count, not "
+        f"their quotient alone; a UserDpEvent has them. Got {records}."
+    )
 
 
 def repeated_event(
@@ -83,6 +90,7 @@ def repeated_event(
     steps: int,
     sampling: SamplingKind = "poisson",
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    records_per_user: int = 1,
 ) -> tuple[dpa.DpEvent, int]:
     """What a training repeats, and how often: a step, or of balls in bins and shuffling an epoch.
 
@@ -96,7 +104,13 @@ def repeated_event(
     steps = validate.count("steps", steps)
     kind = check("sampling", sampling)
     if kind not in ("balls_in_bins", "shuffled"):
-        return step_event(noise_multiplier, sampling_rate, sampling, relation), steps
+        step = step_event(noise_multiplier, sampling_rate, sampling, relation, records_per_user)
+        return step, steps
+    if validate.count("records_per_user", records_per_user) != 1:
+        raise ValueError(
+            f"`records_per_user` must be 1 for {kind}: no dominating pair is known for several "
+            f"records of one user, got {records_per_user!r}."
+        )
     noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
     rate = validate.rate("sampling_rate", sampling_rate)
     event: dpa.DpEvent
@@ -159,6 +173,7 @@ def epsilon_bounds(
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
     tolerance: float = 1e-6,
 ) -> Bounds:
     """A certified interval for ε(δ) after `steps` steps.
@@ -167,12 +182,15 @@ def epsilon_bounds(
     epochs, and the interval is about 1e-4 wide, whatever the tolerance. With "shuffled", under
     REPLACE_SPECIAL or REPLACE_ONE, it is wide: no amplification is proved for what loaders do.
     Whoever can should let each record, on its own, join one of the epoch's batches: balls in bins.
+    With `records_per_user`, neighbours differ in that many records of one user.
 
     >>> bounds = epsilon_bounds(noise_multiplier=1.0, sampling_rate=0.01, steps=10_000, delta=1e-5)
     >>> round(bounds.lower, 4), round(bounds.upper, 4)
     (6.1877, 6.1877)
     """
-    event, count = repeated_event(noise_multiplier, sampling_rate, steps, sampling, relation)
+    event, count = repeated_event(
+        noise_multiplier, sampling_rate, steps, sampling, relation, records_per_user
+    )
     return _composed(event, count, relation, tolerance).get_epsilon_bounds(delta)
 
 
@@ -184,10 +202,13 @@ def delta_bounds(
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
     tolerance: float = 1e-6,
 ) -> Bounds:
     """A certified interval for δ(ε) after `steps` steps."""
-    event, count = repeated_event(noise_multiplier, sampling_rate, steps, sampling, relation)
+    event, count = repeated_event(
+        noise_multiplier, sampling_rate, steps, sampling, relation, records_per_user
+    )
     return _composed(event, count, relation, tolerance).get_delta_bounds(epsilon)
 
 
@@ -199,6 +220,7 @@ def epsilon_curve(
     sampling_rate: float = 1.0,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
     tolerance: float = 1e-6,
 ) -> EpsilonCurve:
     """Certified intervals for ε(δ) after each number of steps, sharing the work between them.
@@ -209,13 +231,16 @@ def epsilon_curve(
     counts = np.array(validate.sequence("steps", steps, validate.count, least=1), dtype=np.int64)
     tolerance = validate.positive("tolerance", tolerance)
     events = [
-        repeated_event(noise_multiplier, sampling_rate, int(count), sampling, relation)
+        repeated_event(
+            noise_multiplier, sampling_rate, int(count), sampling, relation, records_per_user
+        )
         for count in counts
     ]
     release = elementary.resolve(events[0][0], relation)
     shared = (
         StepCurve(release, delta, tolerance)
         if isinstance(release, elementary.PoissonGaussian)
+        or (isinstance(release, elementary.GroupGaussian) and not release.replaced)
         else None
     )
     lower, upper = np.empty(len(counts)), np.empty(len(counts))

@@ -24,7 +24,7 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
 from accountants import groups, validate
-from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
 
 SMALLEST_RATE = 1e-100
 """Of Poisson sampling: far below, products of rates and tails leave the range of floats."""
@@ -55,15 +55,17 @@ class PoissonGaussianReplace:
 
 @dataclass(frozen=True, slots=True)
 class GroupGaussian:
-    """N(0, σ²) against Σ_j Binomial(k, q)(j)·N(j, σ²), k = `records` > 1, in both directions.
+    """N(0, σ²) against Σ_j b(j)·N(j, σ²), k = `records` > 1, in both directions.
 
-    If `replaced`, Σ_j Binomial(k, q)(j)·N(−j, σ²) against Σ_j Binomial(k, q)(j)·N(j, σ²).
+    If `replaced`, Σ_j b(j)·N(−j, σ²) against Σ_j b(j)·N(j, σ²). b is Binomial(k, q) or, with a
+    `population`, how many of k are in a batch of that share without replacement.
     """
 
     records: int
     sampling_rate: float
     noise_multiplier: float
     replaced: bool = False
+    population: int = 0
 
     @property
     def reach(self) -> int:
@@ -80,6 +82,16 @@ class FixedSizeGaussian:
 
     sampling_rate: float
     noise_multiplier: float
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSizeGroupGaussian:
+    """As `FixedSizeGaussian`, with `records` > 1 records replaced; `population`: of the data set."""
+
+    records: int
+    sampling_rate: float
+    noise_multiplier: float
+    population: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +179,7 @@ Elementary: TypeAlias = (
     | PoissonGaussianReplace
     | GroupGaussian
     | FixedSizeGaussian
+    | FixedSizeGroupGaussian
     | AllocatedGaussian
     | ShuffledGaussian
     | LargestOfShuffled
@@ -287,6 +300,33 @@ def _resolve_fixed_size(
     if batch == size:
         return Gaussian(2.0 / noise_multiplier)
     return FixedSizeGaussian(batch / size, noise_multiplier)
+
+
+def _resolve_user(event: UserDpEvent, relation: NeighboringRelation) -> Resolution:
+    one = resolve(event.event, relation)
+    if event.records == 1 or isinstance(one, type):
+        return one
+    if isinstance(one, Gaussian):
+        return Gaussian(event.records * one.mu)
+    replaced = relation is NeighboringRelation.REPLACE_ONE
+    if isinstance(one, PoissonGaussian | PoissonGaussianReplace):
+        return GroupGaussian(event.records, one.sampling_rate, one.noise_multiplier, replaced)
+    inner = event.event
+    if isinstance(one, FixedSizeGaussian) and isinstance(
+        inner, dpa.SampledWithoutReplacementDpEvent
+    ):
+        size, batch = inner.source_dataset_size, inner.sample_size
+        if event.records > min(batch, size - batch):
+            raise NotSupportedError(
+                f"a user's records must not be more than are in a batch, or out of it, got "
+                f"{event.records} for batches of {batch} of {size}"
+            )
+        rate, noise = one.sampling_rate, one.noise_multiplier
+        return FixedSizeGroupGaussian(event.records, rate, noise, size)
+    raise NotSupportedError(
+        "users of several records are accounted for where Gaussians are released on Poisson samples, "
+        "on batches of fixed size, or on all records"
+    )
 
 
 def _resolve_balls_in_bins(event: BallsInBinsDpEvent, relation: NeighboringRelation) -> Resolution:
@@ -414,6 +454,8 @@ def resolve(event: dpa.DpEvent, relation: NeighboringRelation) -> Resolution:
         return _resolve_fixed_size(event, relation)
     if isinstance(event, BallsInBinsDpEvent):
         return _resolve_balls_in_bins(event, relation)
+    if isinstance(event, UserDpEvent):
+        return _resolve_user(event, relation)
     if isinstance(event, ShuffledDpEvent):
         return _resolve_shuffled(event, relation)
     if isinstance(event, dpa.LaplaceDpEvent):

@@ -1,6 +1,7 @@
-r"""How many of a user's k records are in a Poisson sample: Binomial(k, q), exactly.
+r"""How many of a user's k records are in a batch: Binomial or hypergeometric, exactly.
 
-A release on the sample is described by dp-accounting's `MixtureOfGaussiansDpEvent`, sensitivities
+Both are sums of independent Bernoulli variables (the second by Vatutin and Mikhailov 1982). A release
+on a Poisson sample is described by dp-accounting's `MixtureOfGaussiansDpEvent`, sensitivities
 0, 1, …, k with a binomial's probabilities (Ganesh 2024, "Tight Group-Level DP Guarantees for DP-SGD
 with Sampling via Mixture of Gaussians Mechanisms"): an event that other accountants know as well.
 `recognised` is the way back. Probabilities that agree with a binomial's to thirteen digits are
@@ -17,7 +18,7 @@ from dp_accounting.dp_event import MixtureOfGaussiansDpEvent
 
 from accountants import validate
 
-__all__ = ["MOST_RECORDS", "binomial", "recognised", "user_event"]
+__all__ = ["MOST_RECORDS", "binomial", "counts", "recognised", "user_event"]
 
 MOST_RECORDS = 64
 """Of one user: beyond, sums over all counts are no longer quick."""
@@ -36,6 +37,28 @@ def binomial(records: int, rate: float) -> tuple[float, ...]:
     q = Fraction(rate)
     return tuple(
         float(math.comb(records, j) * q**j * (1 - q) ** (records - j)) for j in range(records + 1)
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def counts(records: int, rate: float, population: int) -> tuple[float, ...]:
+    """The probabilities of 0, 1, … records in the batch, each rounded once.
+
+    Args:
+      records: k.
+      rate: q, the share of the population in the batch.
+      population: The records of the data set in batches of fixed size; 0 for Poisson sampling.
+
+    >>> counts(2, 0.5, 4)  # of 6 batches, 1 has none of two records and 1 both
+    (0.16666666666666666, 0.6666666666666666, 0.16666666666666666)
+    """
+    if not population:
+        return binomial(records, rate)
+    batch = round(rate * population)
+    whole = math.comb(population, records)
+    return tuple(
+        float(Fraction(math.comb(batch, j) * math.comb(population - batch, records - j), whole))
+        for j in range(records + 1)
     )
 
 

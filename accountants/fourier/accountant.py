@@ -99,6 +99,7 @@ class FourierAccountant(IntervalAccountant):
         elementary.PoissonGaussianReplace,
         elementary.GroupGaussian,
         elementary.FixedSizeGaussian,
+        elementary.FixedSizeGroupGaussian,
         elementary.AllocatedGaussian,
         elementary.ShuffledGaussian,
         elementary.Laplace,

@@ -108,11 +108,11 @@ def _variation(release: elementary.Elementary) -> float:
             return rate * _gaussian_variation(1.0 / noise_multiplier)
         case elementary.PoissonGaussianReplace(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
-        case elementary.GroupGaussian(records, rate, noise_multiplier, replaced):
+        case elementary.GroupGaussian(records, rate, noise_multiplier, replaced, population):
             width = (2.0 if replaced else 1.0) / noise_multiplier
             return math.fsum(
                 probability * _gaussian_variation(j * width)
-                for j, probability in enumerate(groups.binomial(records, rate))
+                for j, probability in enumerate(groups.counts(records, rate, population))
             )
         case elementary.FixedSizeGaussian(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)

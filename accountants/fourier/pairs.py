@@ -30,6 +30,14 @@ Wang 2022); the explicit pair has all other records at −C, so that the record'
 turns N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ: the
 theory gap is real.
 
+**Users of k records, batches of fixed size**, all k replaced. Draw a batch of others, and let the
+first j of them, in random order, make place for the first j of the user's records, in random order,
+j hypergeometric: that is the law of a batch. Given all but j, P = Σ_j b_j·N(u_j), Q = Σ_j b_j·N(v_j),
+u_j and v_j sums of j differences of two records, of length at most 2j. By the argument above the
+pair Σ_j b_j·N(2j) against Σ_j b_j·N(−2j) dominates: double mixtures at half the noise. It is not
+attained; data have the same single mixture (others at −C) and double mixtures at the noise itself
+(others at 0).
+
 **Balls in bins**: see `accountants.fourier.allocation`; the pair is realised by data (others at 0),
 but its law is computed from above and from below.
 
@@ -87,6 +95,8 @@ def dominating_pair(release: elementary.Elementary) -> elementary.Elementary:
     >>> dominating_pair(elementary.ShuffledGaussian(10, 2.0, 1.0, replaced=True))
     Gaussian(mu=1.0)
     """
+    if isinstance(release, elementary.FixedSizeGroupGaussian):
+        return _fixed_size_group(release, 0.5, replaced=True)
     if isinstance(release, elementary.ShuffledGaussian):
         return elementary.Gaussian((2.0 if release.replaced else 1.0) / release.noise_multiplier)
     return release
@@ -107,6 +117,11 @@ def explicit_pair(release: elementary.Elementary, choice: int = 0) -> elementary
         return elementary.PoissonGaussian(release.sampling_rate, 0.5 * release.noise_multiplier)
     if isinstance(release, elementary.AllocatedGaussian):
         return replace(release, from_below=True)
+    if isinstance(release, elementary.FixedSizeGroupGaussian):
+        # All others at −C, or all at 0.
+        if choice == 1:
+            return _fixed_size_group(release, 1.0, replaced=True)
+        return _fixed_size_group(release, 0.5, replaced=False)
     if isinstance(release, elementary.ShuffledGaussian):
         steps, noise, share = release.steps, release.noise_multiplier, release.share
         if choice == 1 and not release.replaced:
@@ -115,6 +130,15 @@ def explicit_pair(release: elementary.Elementary, choice: int = 0) -> elementary
             noise *= 0.5
         return elementary.AllocatedGaussian(steps, noise, from_below=True, share=share)
     return release
+
+
+def _fixed_size_group(
+    release: elementary.FixedSizeGroupGaussian, scale: float, *, replaced: bool
+) -> elementary.GroupGaussian:
+    noise, population = scale * release.noise_multiplier, release.population
+    return elementary.GroupGaussian(
+        release.records, release.sampling_rate, noise, replaced, population
+    )
 
 
 def bracket(
@@ -184,7 +208,7 @@ def _sampled(sampling_rate: float, shift: float, kind: Kind) -> GaussianMixtureL
 
 
 def _group(release: elementary.GroupGaussian) -> PairLaws:
-    weights = groups.binomial(release.records, release.sampling_rate)
+    weights = groups.counts(release.records, release.sampling_rate, release.population)
     shifts = tuple(j / release.noise_multiplier for j in range(release.records + 1))
     kinds = (Kind.REPLACE, Kind.REPLACE) if release.replaced else (Kind.REMOVE, Kind.ADD)
     with_records, without = (GaussianMixtureLaw(kind, weights, shifts) for kind in kinds)
@@ -262,7 +286,7 @@ def pair_laws(release: elementary.Elementary) -> PairLaws:
         return symmetric, symmetric
     if isinstance(release, elementary.AllocatedGaussian):
         return composed_laws(release, 1)[0]
-    if isinstance(release, elementary.ShuffledGaussian):
+    if isinstance(release, elementary.ShuffledGaussian | elementary.FixedSizeGroupGaussian):
         return pair_laws(dominating_pair(release))
     if isinstance(release, elementary.LargestOfShuffled):
         return shuffling.largest_laws(release.steps, release.noise_multiplier, release.share)

@@ -1,9 +1,10 @@
-r"""Lines of users with k records: the number of them in a Poisson sample is Binomial(k, q).
+r"""Lines of users with k records, of which j are in a sample with probability b_j.
 
-    w(y) = Σ_j b_j·e^{jy/σ − j²/2σ²},    b = Binomial(k, q),
+    w(y) = Σ_j b_j·e^{jy/σ − j²/2σ²},    b = Binomial(k, q) or hypergeometric,
 
-takes the place of 1 − q + q·e^v in `quadrature`; all else is as there. What makes it work: as a
-polynomial in x = e^{y/σ}, Σ b_j·x^j = (1 − q + qx)^k has real negative roots only, and the factors
+takes the place of 1 − q + q·e^v in `quadrature`; all else is as there. What makes it work: b is the
+law of a sum of independent Bernoulli variables (`accountants.groups`), so that Σ b_j·x^j, a
+polynomial in x = e^{y/σ}, has real negative roots only, and the factors
 e^{−j²/2σ²} leave them so (they are a multiplier sequence: Laguerre; Pólya and Schur 1914). Hence
 
     w(y) = w(−∞)·Π_i (1 + e^{(y−y_i)/σ}),    i = 1, …, k, with real y_i,
@@ -78,21 +79,23 @@ class Counted(NamedTuple):
 
 
 @functools.lru_cache(maxsize=256)
-def _weights(records: int, rate: float) -> tuple[FloatArray, FloatArray]:
-    weights = np.array(groups.binomial(records, rate))[:, None]
+def _weights(records: int, rate: float, population: int) -> tuple[FloatArray, FloatArray]:
+    weights = np.array(groups.counts(records, rate, population))[:, None]
     return weights, np.log(weights)
 
 
-def counted(records: int, sampling_rate: float, noise_multiplier: float, y: FloatArray) -> Counted:
+def counted(
+    records: int, sampling_rate: float, noise_multiplier: float, y: FloatArray, population: int = 0
+) -> Counted:
     """The ratio w and the count at `y`, see the module."""
     size = max(1, _BLOCK // (records + 1))
     if y.size > size:
         parts = [
-            counted(records, sampling_rate, noise_multiplier, y[start : start + size])
+            counted(records, sampling_rate, noise_multiplier, y[start : start + size], population)
             for start in range(0, y.size, size)
         ]
         return Counted(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    weights, log_weights = _weights(records, sampling_rate)
+    weights, log_weights = _weights(records, sampling_rate, population)
     count = np.arange(records + 1, dtype=np.float64)[:, None]
     shift = count / noise_multiplier
     exponent = shift * (y - 0.5 * shift)
@@ -126,9 +129,13 @@ class GroupLine(Line):
     """The line of all k = `records` records of one user; see `Line`."""
 
     records: int = 1
+    population: int = 0
+
+    def _counted(self, y: FloatArray) -> Counted:
+        return counted(self.records, self.sampling_rate, self.noise_multiplier, y, self.population)
 
     def _at(self, y: FloatArray) -> Ratio:
-        at = counted(self.records, self.sampling_rate, self.noise_multiplier, y)
+        at = self._counted(y)
         return Ratio(at.log_w, at.mean, at.error)
 
     @property
@@ -157,7 +164,7 @@ class GroupLine(Line):
         """Upper bounds of m a step above the nodes and above what is opposite to them."""
         found = []
         for y in (self.nodes + self._strip.step, self._strip.step - self.nodes):
-            at = counted(self.records, self.sampling_rate, self.noise_multiplier, y)
+            at = self._counted(y)
             found.append(at.mean * (1.0 + at.count_error))
         return found[0], found[1]
 
@@ -183,14 +190,14 @@ class GroupLine(Line):
         y = np.linspace(*ends, cells + 1)
         k, scale, power = self.records, 1.0 / self.noise_multiplier, self.direction.power(theta)
         h = float(np.min(np.diff(y)))
-        at = counted(k, self.sampling_rate, self.noise_multiplier, y)
+        at = self._counted(y)
         slope_of_log_w, bend, inverse = at.mean, at.variance, max(-power, 0.0)
         least = at.mean[:-1] * (1.0 - at.count_error[:-1])
         log_density = power * at.log_w
         density_error = abs(power) * at.error
         pull, count_error = power * at.mean, at.count_error
         if self.direction.is_replacing:
-            back = counted(k, self.sampling_rate, self.noise_multiplier, -y)
+            back = self._counted(-y)
             inverse = theta
             least = least + back.mean[1:] * (1.0 - back.count_error[1:])
             slope_of_log_w = at.mean + back.mean

@@ -26,5 +26,15 @@ def line_of(
     if direction.is_symmetrised:
         return SymmetrisedLine(rate, sigma, theta_max, t_max, exponent, refine=refine)
     if isinstance(event, GroupGaussian):
-        return GroupLine(rate, sigma, direction, theta_max, t_max, exponent, refine, event.records)
+        return GroupLine(
+            rate,
+            sigma,
+            direction,
+            theta_max,
+            t_max,
+            exponent,
+            refine,
+            event.records,
+            event.population,
+        )
     return Line(rate, sigma, direction, theta_max, t_max, exponent, refine)
