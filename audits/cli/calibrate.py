@@ -11,7 +11,7 @@ from dp_accounting import NeighboringRelation
 from accountants import FourierAccountant, calibrate_noise, calibrate_steps, validate
 from audits.cli import Commands, options
 from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps
-from audits.wording import RELATIONS, interval, up
+from audits.wording import interval, up
 
 _EXAMPLES = """\
 examples:
@@ -42,6 +42,7 @@ def add(commands: Commands) -> None:
     options.add_steps(parser, default=None)
     options.add_epochs(parser)
     options.add_sampling(parser)
+    options.add_records(parser)
     options.add_json(parser)
     parser.set_defaults(run=_run)
 
@@ -60,6 +61,7 @@ def _run(given: argparse.Namespace) -> int:
         "sampling_rate": sampling.accounted_rate,
         "relation": sampling.relation,
         "sampling": sampling.kind,
+        "records_per_user": sampling.records,
     }
     steps = options.read_steps(given, sampling) if wants_noise else sampling.batches
     sampling.repeated(1.0, steps)  # refuses what cannot be accounted for
@@ -87,6 +89,7 @@ def _run(given: argparse.Namespace) -> int:
             "sampling": sampling.kind,
             "sampling_rate": sampling.rate,
             "relation": sampling.relation.name,
+            "records_per_user": sampling.records,
             "epsilon": {"lower": found.lower, "upper": found.upper},
             "notes": notes,
         }
@@ -97,7 +100,7 @@ def _run(given: argparse.Namespace) -> int:
     else:
         print(f"{steps:,} steps at noise multiplier {noise:g}")
     print(f"  ε in {interval(found)} at δ = {delta:g}, target {target:g}")
-    print(f"  {RELATIONS[sampling.relation]}; {sampling.describe()}")
+    print(f"  {sampling.neighbours}; {sampling.describe()}")
     for note in notes:
         print(f"  {note}")
     return 0

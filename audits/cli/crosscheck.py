@@ -36,6 +36,7 @@ def add(commands: Commands) -> None:
     options.add_epochs(parser)
     options.add_delta(parser)
     options.add_sampling(parser)
+    options.add_records(parser)
     options.add_json(parser)
     parser.set_defaults(run=_run)
 

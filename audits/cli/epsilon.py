@@ -19,7 +19,7 @@ from accountants import (
 from accountants.sampling import SamplingKind
 from audits.cli import Commands, drawing, options
 from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps, sampling_words
-from audits.wording import RELATIONS, down, finite, interval, up
+from audits.wording import down, finite, interval, up
 
 _EXAMPLES = """\
 examples:
@@ -55,6 +55,7 @@ def add(commands: Commands) -> None:
     options.add_epochs(parser)
     options.add_delta(parser)
     options.add_sampling(parser)
+    options.add_records(parser)
     options.add_json(parser)
     options.add_plot(parser, "draw ε over the steps")
     parser.set_defaults(run=_run)
@@ -89,6 +90,8 @@ def account(noise: float, steps: int, delta: float, sampling: SampledSteps) -> d
             "sampling": sampling.kind,
             "sampling_rate": sampling.rate,
             "relation": sampling.relation.name,
+            "records_per_user": sampling.records,
+            "neighbours": sampling.neighbours,
         },
         "delta": delta,
         "epsilon": {"lower": bounds.lower, "upper": finite(bounds.upper)},
@@ -106,6 +109,7 @@ def account(noise: float, steps: int, delta: float, sampling: SampledSteps) -> d
             {
                 "sampling": other.kind,
                 "relation": other.relation.name,
+                "neighbours": other.neighbours,
                 "lower": found.lower,
                 "upper": finite(found.upper),
             }
@@ -152,13 +156,15 @@ def _alternatives(
             ("poisson", replace_one),
             ("fixed_size", replace_one),
         ]
-        if steps % sampling.batches == 0 and sampling.divides:
+        if steps % sampling.batches == 0 and sampling.divides and sampling.records == 1:
             readings += [("shuffled", zero_out), ("balls_in_bins", zero_out)]
     found = []
     for kind, relation in readings:
         if (kind, relation) == (sampling.kind, sampling.relation):
             continue
         other = replace(sampling, kind=kind, relation=relation)
+        if other.kind == "fixed_size" and other.records > 1 and other.data_size is None:
+            continue  # Sizes count then, not their quotient alone.
         event, count = other.repeated(noise, steps)
         accountant = FourierAccountant(relation, _HINT_TOLERANCE).compose(event, count)
         found.append((other, accountant.get_epsilon_bounds(delta)))
@@ -170,7 +176,7 @@ def _text(answer: dict[str, Any]) -> str:
     lower, upper = bounds["lower"], _number(bounds["upper"])
     lines = [
         f"{setting['steps']:,} Gaussian step{'s' * (setting['steps'] > 1)}, noise multiplier "
-        f"{setting['noise_multiplier']:g}, {_sampling(setting)}, {RELATIONS[_relation(setting)]}",
+        f"{setting['noise_multiplier']:g}, {_sampling(setting)}, {setting['neighbours']}",
         "",
         f"  {down(lower)} ≤ ε ≤ {up(upper)}   at δ = {answer['delta']:g}",
         "",
@@ -187,7 +193,7 @@ def _text(answer: dict[str, Any]) -> str:
     lines += [
         "",
         "What it means",
-        f"  Whoever knows all records but one, and {_DOUBT[_relation(setting)]},",
+        f"  Whoever knows all {_known(setting)}, and {_DOUBT[_relation(setting)]},",
         f"  is right about it with probability at most {accuracy} % (50 % by guessing).",
     ]
     if answer["alternatives"]:
@@ -195,8 +201,12 @@ def _text(answer: dict[str, Any]) -> str:
     for other in answer["alternatives"]:
         what = f"{sampling_words(other['sampling'])}, " if other["sampling"] != "all" else ""
         shown = interval(Bounds(other["lower"], _number(other["upper"])), 4)
-        lines.append(f"  {what + RELATIONS[_relation(other)]:<48}ε in {shown}")
+        lines.append(f"  {what + other['neighbours']:<47} ε in {shown}")
     return "\n".join(lines)
+
+
+def _known(setting: dict[str, Any]) -> str:
+    return "records but one" if setting["records_per_user"] == 1 else "records but one user's"
 
 
 def _sampling(setting: dict[str, Any]) -> str:

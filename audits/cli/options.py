@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import ShuffledDpEvent, validate
+from accountants import ShuffledDpEvent, UserDpEvent, validate
 from accountants.dp_sgd import repeated_event
+from accountants.groups import MOST_RECORDS
 from accountants.sampling import SamplingKind, check
 from audits.wording import RELATIONS
 
@@ -50,6 +51,7 @@ class SampledSteps:
       epoch: Batches in an epoch, where sizes of data and batches say so.
       drop_last: Whether a smaller last batch of an epoch is dropped.
       data_size: Records in the data set, where that is known.
+      records: Neighbours differ in all records of one user, that many.
     """
 
     kind: SamplingKind
@@ -58,6 +60,7 @@ class SampledSteps:
     epoch: int | None = None
     drop_last: bool = False
     data_size: int | None = None
+    records: int = 1
 
     @property
     def batches(self) -> int:
@@ -93,13 +96,42 @@ class SampledSteps:
             )
         try:
             event, count = repeated_event(
-                noise_multiplier, self.accounted_rate, steps, self.kind, self.relation
+                noise_multiplier,
+                self.accounted_rate,
+                steps,
+                self.kind,
+                self.relation,
+                1 if self._is_fixed else self.records,
             )
             if isinstance(event, ShuffledDpEvent) and self.share < 1.0:
                 event = ShuffledDpEvent(event.steps_per_epoch, event.event, self.share)
+            if self._is_fixed and self.records > 1:
+                event = UserDpEvent(self.records, self._of_sizes(event))
             return event, count
         except ValueError as error:
             raise ValueError(_as_typed(str(error))) from error
+
+    @property
+    def _is_fixed(self) -> bool:
+        return self.kind == "fixed_size" and self.rate < 1.0
+
+    def _of_sizes(self, event: dpa.DpEvent) -> dpa.DpEvent:
+        """The event with the sizes that were typed, which count for users of several records."""
+        if self.data_size is None or not isinstance(event, dpa.SampledWithoutReplacementDpEvent):
+            raise ValueError(
+                "`--records-per-user` must come with --batch-size and --data-size for --sampling "
+                f"fixed_size, got {self.records} without."
+            )
+        batch = round(self.rate * self.data_size)
+        return dpa.SampledWithoutReplacementDpEvent(self.data_size, batch, event.event)
+
+    @property
+    def neighbours(self) -> str:
+        """How neighbouring data sets differ, in words."""
+        words = RELATIONS[self.relation]
+        if self.records == 1:
+            return words
+        return words.replace("one record", f"all {self.records} records of one user")
 
     def notes(self, delta: float) -> list[str]:
         """What a reader should know of this δ."""
@@ -129,7 +161,7 @@ class SampledSteps:
 
 def _as_typed(message: str) -> str:
     """A message of the accountants with the options' names."""
-    for name in ("steps", "sampling_rate", "relation"):
+    for name in ("steps", "sampling_rate", "relation", "records_per_user"):
         message = message.replace(f"`{name}`", f"`--{name.replace('_', '-')}`")
     return message
 
@@ -357,10 +389,11 @@ def read_steps(options: argparse.Namespace, sampling: SampledSteps | None = None
     return validate.count("--steps", options.steps)
 
 
-def read_records(options: argparse.Namespace) -> int:
+def _read_records(options: argparse.Namespace) -> int:
     """The records of one user."""
-    records = validate.real("--records-per-user", options.records_per_user)
-    return validate.count("--records-per-user", records)
+    given = getattr(options, "records_per_user", 1.0)
+    validate.real("--records-per-user", given)
+    return validate.count("--records-per-user", given, maximum=MOST_RECORDS)
 
 
 def read_delta(options: argparse.Namespace) -> float:
@@ -406,6 +439,7 @@ def read_sampling(options: argparse.Namespace) -> SampledSteps:
         epoch=_batches(batch, size, drop_last=drop_last) if batch and size else None,
         drop_last=drop_last,
         data_size=size,
+        records=_read_records(options),
     )
 
 
