@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,8 @@ examples:
 
 What is printed has been checked: its proved upper bound of ε is at most the target.
 """
+# A hint need not be sharp, nor go below any noise of use.
+_HINT_TOLERANCE, _LEAST_NOISE = 1e-2, 0.1
 
 
 def add(commands: Commands) -> None:
@@ -79,7 +82,11 @@ def _run(given: argparse.Namespace) -> int:
     found = FourierAccountant(sampling.relation).compose(event, count).get_epsilon_bounds(delta)
     notes = sampling.notes(delta)
     if sampling.kind == "shuffled":
-        notes.append(_instead(target, delta, steps, sampling, wants_noise=wants_noise))
+        notes.append(
+            _instead(noise, target, delta, steps, sampling)
+            if wants_noise
+            else f"{INSTEAD_OF_SHUFFLING}."
+        )
     if given.json:
         answer = {
             "target_epsilon": target,
@@ -106,19 +113,22 @@ def _run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _instead(
-    target: float, delta: float, steps: int, sampling: SampledSteps, *, wants_noise: bool
-) -> str:
-    """What to do instead of shuffling, and the noise that it needs if that was asked for."""
-    if not wants_noise:
-        return f"{INSTEAD_OF_SHUFFLING}."
+def _instead(noise: float, target: float, delta: float, steps: int, sampling: SampledSteps) -> str:
+    """What to do instead of shuffling, and noise that is enough then, to a percent.
+
+    The noise of shuffling is enough, as each epoch costs at most one Gaussian release either way.
+    """
     bins = replace(sampling, kind="balls_in_bins", relation=NeighboringRelation.REPLACE_SPECIAL)
-    noise = calibrate_noise(
-        target_epsilon=target,
-        delta=delta,
-        sampling_rate=bins.accounted_rate,
-        steps=steps,
-        relation=bins.relation,
-        sampling=bins.kind,
-    )
-    return f"{INSTEAD_OF_SHUFFLING}: noise multiplier {up(noise, 4)} is enough then."
+
+    def enough(noise: float) -> bool:
+        event, count = bins.repeated(noise, steps)
+        accountant = FourierAccountant(bins.relation, _HINT_TOLERANCE).compose(event, count)
+        return accountant.get_epsilon(delta) <= target
+
+    factor, known = 2.0, noise
+    while factor > 1.01:
+        if known / factor > _LEAST_NOISE and enough(known / factor):
+            known /= factor
+        else:
+            factor = math.sqrt(factor)
+    return f"{INSTEAD_OF_SHUFFLING}: noise multiplier {up(known, 3)} is enough then."

@@ -510,7 +510,6 @@ OWN: dict[str, dict[str, Maker]] = {
     "accountants.membership_risk": {"prior": lambda: 0.5},
     "accountants.sampling.check": {"value": lambda: "poisson"},
     "accountants.sampling.check_accounted": {"value": lambda: "poisson"},
-    "accountants.shuffled_epsilon_bounds": {"relation": lambda: REPLACE},
     "audits.Assay": {"refusal": lambda: "", "attained": lambda: True},
     "audits.Claim.from_json": {"text": lambda: _claim().to_json()},
     "audits.Evidence": {"method": lambda: audits.Method.ONE_RUN},
