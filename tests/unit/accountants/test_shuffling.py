@@ -110,7 +110,7 @@ def test_shuffling_is_not_poisson_sampling():
     [
         (0.02, 3000, 0.01, 200, ZERO),
         (0.02, 2, 1.0, 1, REPLACE),
-        (30.0, 5, 0.99, 10_000, ZERO),
+        (30.0, 5, 0.99, 300, ZERO),
         (30.0, 1, 0.5, 1, REPLACE),
         (0.7, 20, 1e-6, 3, ZERO),
     ],
