@@ -60,9 +60,10 @@ def calibrate_noise(
     What is returned has been checked: its ε_upper is at most the target. It has also been checked
     that σ·(1 − 1e-6) is not enough, its ε_lower exceeding the target, where plain Gaussians or the
     contour engine answer, and σ·(1 − 1e-4) where that is not fine enough (some with few steps).
-    Two exceptions: for batches of fixed size, shuffled ones and balls in bins σ is the smallest that
-    the upper end of their interval allows; and for sampled steps with a target above 200 or more than 2⁴⁰ steps
-    it is what `accountants.counting` proves to be enough, which may be more than needed.
+    Two exceptions: for batches of fixed size, shuffled ones and balls in bins σ is the smallest
+    that the upper end of their interval allows; and for sampled steps with a target above 200 or
+    more than 2⁴⁰ steps it is what `accountants.counting` proves to be enough, which may be more
+    than needed.
 
     Raises:
       ValueError: An argument is impossible, or every σ > 0 meets the target, as a record is in any
@@ -168,7 +169,8 @@ def _approach(
         if abs(excess) < _NEAR:
             return here + excess / slope, slope
         low, high = (here, high) if excess > 0.0 else (low, here)
-        here += max(-2.0, min(2.0, excess / slope))
+        # With much less noise ε is enormous, and a waste of time.
+        here += max(-0.7, min(2.0, excess / slope))
         if not low < here < high:
             here = 0.5 * (low + high) if low > -math.inf else high - 1.0
     return high, slope

@@ -79,8 +79,8 @@ def step_event(
     if records == 1:
         return sampled
     raise ValueError(
-        "`records_per_user` must be 1 for fixed_size, where the sizes of data and batches count, not "
-        f"their quotient alone; a UserDpEvent has them. Got {records}."
+        "`records_per_user` must be 1 for fixed_size, where the sizes of data and batches count "
+        f"and not their quotient alone: a UserDpEvent has them. Got {records}."
     )
 
 

@@ -86,7 +86,7 @@ class FixedSizeGaussian:
 
 @dataclass(frozen=True, slots=True)
 class FixedSizeGroupGaussian:
-    """As `FixedSizeGaussian`, with `records` > 1 records replaced; `population`: of the data set."""
+    """As `FixedSizeGaussian`, with `records` > 1 of the `population` records replaced."""
 
     records: int
     sampling_rate: float
@@ -324,8 +324,8 @@ def _resolve_user(event: UserDpEvent, relation: NeighboringRelation) -> Resoluti
         rate, noise = one.sampling_rate, one.noise_multiplier
         return FixedSizeGroupGaussian(event.records, rate, noise, size)
     raise NotSupportedError(
-        "users of several records are accounted for where Gaussians are released on Poisson samples, "
-        "on batches of fixed size, or on all records"
+        "users of several records are accounted for where Gaussians are released on Poisson "
+        "samples, on batches of fixed size, or on all records"
     )
 
 
@@ -349,8 +349,8 @@ def _resolve_balls_in_bins(event: BallsInBinsDpEvent, relation: NeighboringRelat
 def _resolve_shuffled(event: ShuffledDpEvent, relation: NeighboringRelation) -> Resolution:
     if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise NotSupportedError(
-            "shuffled batches are accounted for under REPLACE_ONE or REPLACE_SPECIAL only: a record "
-            "more or less moves the boundaries of all of them"
+            "shuffled batches are accounted for under REPLACE_ONE or REPLACE_SPECIAL only: a "
+            "record more or less moves the boundaries of all of them"
         )
     noise_multiplier = effective_noise_multiplier(event.event)
     if math.isinf(noise_multiplier):

@@ -1,11 +1,11 @@
 r"""How many of a user's k records are in a batch: Binomial or hypergeometric, exactly.
 
-Both are sums of independent Bernoulli variables (the second by Vatutin and Mikhailov 1982). A release
-on a Poisson sample is described by dp-accounting's `MixtureOfGaussiansDpEvent`, sensitivities
-0, 1, …, k with a binomial's probabilities (Ganesh 2024, "Tight Group-Level DP Guarantees for DP-SGD
-with Sampling via Mixture of Gaussians Mechanisms"): an event that other accountants know as well.
-`recognised` is the way back. Probabilities that agree with a binomial's to thirteen digits are
-taken for that binomial's.
+Both are sums of independent Bernoulli variables (the second by Vatutin and Mikhailov 1982). A
+release on a Poisson sample is described by dp-accounting's `MixtureOfGaussiansDpEvent`,
+sensitivities 0, 1, …, k with a binomial's probabilities (Ganesh 2024, "Tight Group-Level DP
+Guarantees for DP-SGD with Sampling via Mixture of Gaussians Mechanisms"): an event that other
+accountants know as well. `recognised` is the way back. Probabilities that agree with a binomial's
+to thirteen digits are taken for that binomial's.
 """
 
 import functools

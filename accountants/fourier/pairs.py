@@ -6,9 +6,9 @@ and an *explicit* pair, realised by data, whose profile is a lower bound. Where 
 accounting is tight. `pair_laws` knows the dominating pairs, `explicit_pair` the others; no other
 module decides either.
 
-**Users of k records, Poisson sampling.** All k are added or removed, zeroed, or replaced. The pair is
-Σ_j b_j·N(j) against N(0) or, replaced, against Σ_j b_j·N(−j), with b = Binomial(k, q); k = 1 is the
-usual pair. Proof, for all k and both relations at once. By joint convexity of the hockey-stick
+**Users of k records, Poisson sampling.** All k are added or removed, zeroed, or replaced. The pair
+is Σ_j b_j·N(j) against N(0) or, replaced, against Σ_j b_j·N(−j), with b = Binomial(k, q); k = 1 is
+the usual pair. Proof, for all k and both relations at once. By joint convexity of the hockey-stick
 divergence condition on what was answered before and on what the other records do; they shift both
 laws alike, so let P = Σ_S w_S·N(x_S), Q = Σ_S w_S·N(x'_S) over the sets S of the user's records,
 x_S = Σ_{i∈S} xᵢ, |xᵢ|, |x'ᵢ| ≤ 1, with x' = 0 if added, removed or zeroed; all of variance σ². With
@@ -16,14 +16,14 @@ x_S = Σ_{i∈S} xᵢ, |xᵢ|, |x'ᵢ| ≤ 1, with x' = 0 if added, removed or z
 
     H_α(P‖Q) = E_{N(0)}[f(Σ_S w_S·e^{Λ_S} − α·Σ_S w_S·e^{Λ'_S})],   f(x) = max(x, 0).
 
-Under N(0) all Λ are jointly Gaussian with covariances ⟨x_S, x_R⟩/σ², ⟨x'_S, x'_R⟩/σ², ⟨x_S, x'_R⟩/σ²,
-and means minus half the variances. By Gaussian interpolation (Kahane 1986) the expectation grows
-with a covariance if the second derivative of the integrand in these two e^Λ is non-negative, and
-falls if it is non-positive. As f is convex, it is non-negative for two of P or two of Q, and
-non-positive for one of each. So the worst case has ⟨x_S, x_R⟩ = ⟨x'_S, x'_R⟩ = |S||R| and ⟨x_S, x'_R⟩
-= −|S||R|, the extremes that vectors of length at most |S|, |R| allow, all at once: xᵢ = e, x'ᵢ = −e.
-It is realised by data, and for every α, so it is a dominating pair and a lower bound. ∎ (Ganesh 2024
-has the pair that is added or removed.)
+Under N(0) all Λ are jointly Gaussian with covariances ⟨x_S, x_R⟩/σ², ⟨x'_S, x'_R⟩/σ², ⟨x_S,
+x'_R⟩/σ², and means minus half the variances. By Gaussian interpolation (Kahane 1986) the
+expectation grows with a covariance if the second derivative of the integrand in these two e^Λ is
+non-negative, and falls if it is non-positive. As f is convex, it is non-negative for two of P or
+two of Q, and non-positive for one of each. So the worst case has ⟨x_S, x_R⟩ = ⟨x'_S, x'_R⟩ = |S||R|
+and ⟨x_S, x'_R⟩ = −|S||R|, the extremes that vectors of length at most |S|, |R| allow, all at once:
+xᵢ = e, x'ᵢ = −e. It is realised by data, and for every α, so it is a dominating pair and a lower
+bound. ∎ (Ganesh 2024 has the pair that is added or removed.)
 
 **A batch of fixed size** under REPLACE_ONE: see `SymmetrisedLaw` for the upper bound (Zhu, Dong,
 Wang 2022); the explicit pair has all other records at −C, so that the record's swap from −C to +C
@@ -32,11 +32,11 @@ theory gap is real.
 
 **Users of k records, batches of fixed size**, all k replaced. Draw a batch of others, and let the
 first j of them, in random order, make place for the first j of the user's records, in random order,
-j hypergeometric: that is the law of a batch. Given all but j, P = Σ_j b_j·N(u_j), Q = Σ_j b_j·N(v_j),
-u_j and v_j sums of j differences of two records, of length at most 2j. By the argument above the
-pair Σ_j b_j·N(2j) against Σ_j b_j·N(−2j) dominates: double mixtures at half the noise. It is not
-attained; data have the same single mixture (others at −C) and double mixtures at the noise itself
-(others at 0).
+j hypergeometric: that is the law of a batch. Given all but j, P = Σ_j b_j·N(u_j), Q = Σ_j
+b_j·N(v_j), u_j and v_j sums of j differences of two records, of length at most 2j. By the argument
+above the pair Σ_j b_j·N(2j) against Σ_j b_j·N(−2j) dominates: double mixtures at half the noise. It
+is not attained; data have the same single mixture (others at −C) and double mixtures at the noise
+itself (others at 0).
 
 **Balls in bins**: see `accountants.fourier.allocation`; the pair is realised by data (others at 0),
 but its law is computed from above and from below.

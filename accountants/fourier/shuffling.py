@@ -3,8 +3,8 @@ r"""Shuffled batches: what is known, and how far it is from Poisson sampling.
 A shuffled epoch puts every record into exactly one of B batches, whose order is random and fresh
 for each epoch; training loaders do this, and accountants that assume Poisson sampling are often
 applied to it (Chua et al. 2024, "How Private are DP-SGD Implementations?", show by how much that
-can be wrong). A ragged last batch may be kept; if it is dropped, a record is in one of the B batches
-with probability `share` < 1 only.
+can be wrong). A ragged last batch may be kept; if it is dropped, a record is in one of the B
+batches with probability `share` < 1 only.
 
 * **Upper end: no amplification.** Given the orders, a record enters at most one Gaussian release
   per epoch, and all else is post-processing or does not depend on it, however the steps are chosen
@@ -24,9 +24,9 @@ with probability `share` < 1 only.
      and which cell of a fixed partition it is in, is a post-processing with finitely many outcomes,
      which composes (as in Chua et al. 2024, "Scalable DP-SGD: Shuffling vs. Poisson Subsampling").
 
-**Ragged batches.** With weights w_t of the batches, 1. has the likelihood ratio Σ_t w_t·X_t in place
-of the mean of the X_t, exchangeable and so, by Jensen's inequality over permutations, larger in
-convex order; 2. does not change at all. Dropped records add 1 − share at N(0).
+**Ragged batches.** With weights w_t of the batches, 1. has the likelihood ratio Σ_t w_t·X_t in
+place of the mean of the X_t, exchangeable and so, by Jensen's inequality over permutations, larger
+in convex order; 2. does not change at all. Dropped records add 1 − share at N(0).
 """
 
 import functools

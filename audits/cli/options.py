@@ -152,8 +152,8 @@ class SampledSteps:
             "fixed_size": f"batches of fixed size, a share of {self.rate:g} of the records drawn "
             "without replacement, afresh for every step",
             "shuffled": f"shuffled batches: each record is in {'at most' * (self.share < 1.0)}"
-            f"{'exactly' * (self.share == 1.0)} one of {self.batches} batches per epoch, in a fresh "
-            "random order",
+            f"{'exactly' * (self.share == 1.0)} one of {self.batches} batches per epoch, in a "
+            "fresh random order",
             "balls_in_bins": f"balls in bins: each record, on its own, joins one of the "
             f"{self.batches} batches of an epoch, afresh for every epoch",
         }[self.kind]
@@ -233,7 +233,8 @@ def add_sampling(parser: Container) -> None:
         metavar="KIND",
         help="how a batch is chosen: poisson (each record on its own), fixed_size (without "
         "replacement), shuffled (each record once per epoch), balls_in_bins (each record, on its "
-        "own, joins one batch per epoch), all (every record in every step). These cost differently. Default: poisson if a rate is given, else all",
+        "own, joins one batch per epoch), all (every record in every step). These cost "
+        "differently. Default: poisson if a rate is given, else all",
     )
     parser.add_argument(
         "--sampling-rate",

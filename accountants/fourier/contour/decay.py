@@ -84,13 +84,17 @@ def steps(
     scale, power = 1.0 / noise_multiplier, direction.power(theta)
     h = float(np.min(np.diff(y)))
     at = ratio(sampling_rate, noise_multiplier, y)
-    back = ratio(sampling_rate, noise_multiplier, -y)
-    inverse = direction.inverse_power(theta) if direction.is_replacing else 0.0
     posterior, shaken = at.posterior, at.posterior
     log_slope, slope_error = _log_slope(at, sampling_rate, scale, y)
     least_slope = np.minimum(*_ends(log_slope - slope_error))
     slope = -y + scale * (power * posterior - (1.0 - posterior))
+    inverse: float = 0.0
+    log_back_w: FloatArray | float = 0.0
+    error, size = abs(power) * at.error, abs(power) * np.abs(at.log_w)
     if direction.is_replacing:
+        back, inverse = ratio(sampling_rate, noise_multiplier, -y), direction.inverse_power(theta)
+        error, size = error + inverse * back.error, size + inverse * np.abs(back.log_w)
+        log_back_w = inverse * back.log_w
         other, shaken = back.posterior, np.ones_like(y)
         log_back, back_error = _log_slope(back, sampling_rate, scale, y)
         low, high = log_slope - slope_error, log_back - back_error
@@ -102,15 +106,9 @@ def steps(
         bend /= np.maximum(posterior + other, 1e-300)
         slope = -y + scale * (power * posterior + inverse * other - bend)
     log_density = power * at.log_w - 0.5 * y * y - _LOG_SQRT_2PI - log_moment - log_slope
-    log_density -= inverse * back.log_w
-    density_error = abs(power) * at.error + inverse * back.error + slope_error
-    density_error += UNIT_ROUNDOFF * (
-        4.0 * abs(power) * np.abs(at.log_w)
-        + 4.0 * inverse * np.abs(back.log_w)
-        + 3.0 * y * y
-        + 4.0 * abs(log_moment)
-        + 20.0
-    )
+    log_density -= log_back_w
+    density_error = error + slope_error
+    density_error += UNIT_ROUNDOFF * (4.0 * size + 3.0 * y * y + (4.0 * abs(log_moment) + 20.0))
     steepness = scale * (abs(power) + inverse + 1.0 + 4.0 * float(direction.is_replacing))
     density_error += h * (
         steepness * shaken * slope_error + UNIT_ROUNDOFF * (2.0 * np.abs(y) + 6.0 * steepness)

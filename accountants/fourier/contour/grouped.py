@@ -27,11 +27,11 @@ These come from the weights; nobody needs the y_i.
   + m(−y) takes the place of m, (v − v(−y))/(m + m(−y)) that of v/m, whose slope times σ² is in
   [−2, 1], and θ·m(−y) is added to s·m.
 
-**Rounding.** b_j is off by u, its logarithm by 10u·(1 + |log b_j|), the exponent e_j by 6u·V_j, V_j =
-j|y|/σ + j²/2σ². Near w = 1, log w = log1p(Σ b_j·expm1(e_j)): the terms are off by 10u each and their
-sum, of at most 65, by 64u of Σ b_j|expm1(e_j)|, the last logarithm by 8u. Elsewhere it is a log-sum
-of exponentials, the terms of which are off by 10u(1 + |log b_j|) + 6u·V_j + 10u(1 + their distance
-from the largest), weighed by what they are in w.
+**Rounding.** b_j is off by u, its logarithm by 10u·(1 + |log b_j|), the exponent e_j by 6u·V_j, V_j
+= j|y|/σ + j²/2σ². Near w = 1, log w = log1p(Σ b_j·expm1(e_j)): the terms are off by 10u each and
+their sum, of at most 65, by 64u of Σ b_j|expm1(e_j)|, the last logarithm by 8u. Elsewhere it is a
+log-sum of exponentials, the terms of which are off by 10u(1 + |log b_j|) + 6u·V_j + 10u(1 + their
+distance from the largest), weighed by what they are in w.
 """
 
 import functools

@@ -307,6 +307,11 @@ class Line:
         total = float(mass.sum())
         return mass / total, top + math.log(total)
 
+    def log_moments(self, thetas: FloatArray) -> FloatArray:
+        """Log M at several tilts, each as `tilted` has it."""
+        powers = np.array([self.direction.power(theta) for theta in thetas.tolist()])
+        return log_sum(np.multiply.outer(powers, self.log_w) + self._log_base)
+
     @cached_property
     def tilted_error(self) -> float:
         """A bound of the absolute error of `tilted`'s log M(θ), for all θ up to `theta_max`.
@@ -416,6 +421,13 @@ class Line:
         slope += (mean_rounding + roundings * UNIT_ROUNDOFF) * mean_size
         error = 1.001 * slope * t + 4.0 * math.exp(-self.exponent) + _FLOOR
         return np.conj(log_phi) if self.direction.sign < 0 else log_phi, error
+
+
+def log_sum(exponents: FloatArray) -> FloatArray:
+    """Log Σ e^x over the last axis."""
+    top = np.max(exponents, axis=-1)
+    result: FloatArray = top + np.log(np.sum(np.exp(exponents - top[..., None]), axis=-1))
+    return result
 
 
 def log_one_plus(moved: ComplexArray) -> ComplexArray:

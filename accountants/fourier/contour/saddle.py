@@ -70,11 +70,14 @@ def decay(line: AnyLine, theta: float) -> DecayBound:
     return DecayBound(*steps(rate, sigma, line.direction, theta, upper, y))
 
 
-def upper_log_moments(lines: Sequence[AnyLine], counts: FloatArray, theta: float) -> FloatArray:
-    """Upper bounds of the events' log M(θ), good enough to be multiplied by their counts."""
+def upper_log_moments(
+    lines: Sequence[AnyLine], counts: FloatArray, thetas: FloatArray
+) -> FloatArray:
+    """Upper bounds of log M at each tilt (rows) of each event, fit to be multiplied by counts."""
     if counts.max() > MANY_STEPS:
-        return np.array([sum(line.log_moment(theta)) for line in lines])
-    return np.array([line.tilted(theta)[1] + line.tilted_error for line in lines])
+        exact = [[sum(line.log_moment(theta)) for line in lines] for theta in thetas.tolist()]
+        return np.array(exact)
+    return np.stack([line.log_moments(thetas) + line.tilted_error for line in lines], axis=1)
 
 
 class SaddleSearch:
@@ -116,7 +119,7 @@ class SaddleSearch:
     def log_moment(self, theta: float) -> tuple[float, float]:
         """K(θ), and a bound of its absolute error but for 1e-15 of itself."""
         value = self._cumulants(theta)[0]
-        uppers = upper_log_moments(self._lines, self._counts, theta)
+        uppers = upper_log_moments(self._lines, self._counts, np.array([theta]))[0]
         gaussian = 0.5 * self._mu_squared * theta * (theta + 1.0)
         return value, max(0.0, float(self._counts @ uppers) + gaussian - value)
 

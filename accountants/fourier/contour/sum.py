@@ -21,7 +21,11 @@ relative error of e^{K−θε}, where E adds up
    truncation in y and rounding of φ_e (`accountants.fourier.contour.quadrature`);
 3. the rounding of the phase Im log Φ − tε and of the sum over nodes.
 
-The relative error of e^{K−θε} is that of `Line.log_moment`, times n, and the rounding of K − θε.
+Where the composition has an atom at loss 0 (batches of fixed size, `symmetrised`), it adds nothing
+to δ(ε) for ε ≥ 0: a number A, no more than the atom relative to M, is taken off Φ, which leaves a
+positive measure's transform; with ρ ≥ a/M + |φ − a/M|, what is cut off is (1/π)·(ρ^n − A)/t_max.
+
+The relative error of e^{K−θε} is that of log M, times n, and the rounding of K − θε.
 The Chernoff values are upper bounds, by `Line.tilted_error`, inflated by 1%.
 """
 
@@ -30,6 +34,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
@@ -43,10 +48,16 @@ from accountants.likelihood_ratio import UNIT_ROUNDOFF
 _MAX_NODES = 20_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
 _TILTS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.15, 1.4, 1.8])
+# Where the line is tried to be cut off, from the least place on: coarsely, then within a step.
+_COARSE_CUTS = np.geomspace(1.0, 100.0, 11)
+_FINE_CUTS = _COARSE_CUTS[1] ** np.array([0.25, 0.5, 0.75])
 _PENALTIES = (2.0, 1.5, 1.2, 1.1, 1.0)
 # Cancellation in the sum brings the rounding, about this, up to the tolerance.
 _ROUNDING_FLOOR = math.log(1e-14)
 _CHERNOFF_ERROR = 0.01
+_SUM_ROUNDING = 1e-14
+# Of the tolerance, what log M may be off by, times the count, for `tilted` to be good enough.
+_MOMENTS_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -183,7 +194,8 @@ class ContourSum:
                 proposal = (
                     0.5 * (low + high) if high < math.inf else 2.0 * epsilon + 1.0 / self.theta
                 )
-            if abs(proposal - epsilon) <= 1e-14 * epsilon:
+            # No closer than the sum's own rounding.
+            if abs(proposal - epsilon) <= 1e-14 * epsilon or abs(value - target) <= _SUM_ROUNDING:
                 return epsilon
             epsilon = proposal
         return epsilon
@@ -239,14 +251,13 @@ def build(
       ContourError: The characteristic function decays too slowly (few steps, or a heavy atom).
     """
     log_tolerance = math.log(tolerance)
-    chernoff = [
-        (tilt, upper_log_moments(saddle.lines, counts, tilt))
-        for tilt in (saddle.theta * _TILTS).tolist()
-    ]
+    tilts = saddle.theta * _TILTS
+    uppers = upper_log_moments(saddle.lines, counts, tilts)
+    chernoff = list(zip(tilts.tolist(), uppers, strict=True))
     theta, period = _tilt_and_period(counts, mu_squared, saddle, chernoff, log_tolerance)
     decays = [decay(line, theta) for line in saddle.lines]
     # All errors are relative to e^{K(θ)−θε}; this is the logarithm of δ relative to it.
-    moments = upper_log_moments(saddle.lines, counts, theta)
+    moments = dict(chernoff)[theta]
     log_size = saddle.log_delta + theta * saddle.epsilon - float(counts @ moments)
     log_size -= 0.5 * mu_squared * theta * (theta + 1.0)
     log_atoms = np.array([_event_log_atom(line, theta) for line in saddle.lines])
@@ -267,8 +278,10 @@ def build(
         if line.size * nodes > max_work:
             raise ContourError(f"{line.size} x {nodes} nodes")
         log_phi, error = line.characteristic(theta, t)
-        real_line = line_of(direction, event, theta, 0.0, exponent)
-        moment, moment_error = real_line.log_moment(theta)
+        moment, moment_error = line.tilted(theta)[1], line.tilted_error
+        if counts.max() * moment_error > _MOMENTS_SHARE * tolerance:
+            real_line = line_of(direction, event, theta, 0.0, exponent)
+            moment, moment_error = real_line.log_moment(theta)
         rows.append(log_phi)
         errors.append(error)
         log_moments.append(moment)
@@ -313,16 +326,27 @@ def _cut_off(
 ) -> float:
     """About the least t at which what is cut off is below e^{log_target}."""
     # In units of 1/sd: some 8 for a nearly Gaussian loss, more if a few large losses make the sd.
-    for low, high in ((4.0, 400.0), (400.0, 4e4), (4e4, 4e6)):
-        t = np.geomspace(low, high, 41) / math.sqrt(variance)
+    unit = 1.0 / math.sqrt(variance)
+
+    def is_enough(t: FloatArray) -> NDArray[np.bool_]:
         log_tail = counts @ np.array([bound.log(t) for bound in decays])
         log_tail = log_tail - 0.5 * mu_squared * t * t
         # Less the atom, which is taken out.
         log_tail += np.log(np.maximum(-np.expm1(log_atom - log_tail), 1e-17))
-        log_tail -= np.log(math.pi * t)
-        enough = np.flatnonzero(log_tail < log_target)
-        if len(enough):
-            return float(t[enough[0]])
+        result: NDArray[np.bool_] = log_tail - np.log(math.pi * t) < log_target
+        return result
+
+    for low in (4.0, 400.0, 4e4):
+        coarse = unit * low * _COARSE_CUTS
+        found = np.flatnonzero(is_enough(coarse))
+        if not len(found):
+            continue
+        first = int(found[0])
+        if first == 0:
+            return float(coarse[0])
+        fine = coarse[first - 1] * _FINE_CUTS
+        enough = np.flatnonzero(is_enough(fine))
+        return float(fine[enough[0]]) if len(enough) else float(coarse[first])
     raise ContourError("the characteristic function decays too slowly")
 
 

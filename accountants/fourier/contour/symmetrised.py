@@ -60,6 +60,7 @@ from accountants.fourier.contour.quadrature import (
     ContourError,
     Direction,
     log_one_plus,
+    log_sum,
 )
 from accountants.likelihood_ratio import ELEMENTARY, SUMMATION, UNIT_ROUNDOFF, Ratio, ratio
 
@@ -287,6 +288,10 @@ class SymmetrisedLine:
         mass = np.exp(exponents - top)
         total = float(mass.sum())
         return mass / total, top + math.log(total)
+
+    def log_moments(self, thetas: FloatArray) -> FloatArray:
+        """Log M at several tilts, each as `tilted` has it."""
+        return log_sum(np.array([self._exponents(theta) for theta in thetas.tolist()]))
 
     @cached_property
     def tilted_error(self) -> float:

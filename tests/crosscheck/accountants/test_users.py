@@ -17,7 +17,8 @@ from accountants.fourier.contour import engine
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.grouped import _ARGUMENT, GroupLine, counted
 from accountants.fourier.contour.quadrature import ADD as ADD_DIRECTION
-from accountants.fourier.contour.quadrature import REMOVE, REPLACE as REPLACE_DIRECTION
+from accountants.fourier.contour.quadrature import REMOVE
+from accountants.fourier.contour.quadrature import REPLACE as REPLACE_DIRECTION
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.pairs import dominating_pair, explicit_pair, pair_laws
 
@@ -116,7 +117,7 @@ def test_one_factor_turns_by_little_more_than_its_share():
 
 @functools.cache
 def logs(k, q, sigma, population):
-    """The nodes of a trapezoid rule, log w there and opposite: h = 1/16, so that e^{−2πd/h} < 1e-40.
+    """Nodes of a trapezoid rule, log w there and opposite: h = 1/16, so that e^{−2πd/h} < 1e-40.
 
     With d = 1: there the integrand is larger by e^{1/2 + t·k/σ} and the like only.
     """

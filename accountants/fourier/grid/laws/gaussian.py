@@ -309,7 +309,7 @@ class GaussianMixtureLaw:
         return moment / np.maximum(total, 1e-300)
 
     def _place_of_difference(self, loss: FloatArray) -> FloatArray:
-        """Of two components, with v = e^{my} and c = (1−q)e^{m²/2}/q: log v = l/2 + asinh(c·sinh(l/2))."""
+        """Of two components log v = l/2 + asinh(c·sinh(l/2)), v = e^{my}, c = (1−q)e^{m²/2}/q."""
         if self.shifts != (0.0, self.shifts[-1]):
             return self._place_by_newton(
                 loss, lambda y: self._loss(y)[0], lambda y: self._slope(y) + self._slope(-y)
