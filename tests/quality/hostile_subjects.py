@@ -487,6 +487,7 @@ OWN: dict[str, dict[str, Maker]] = {
         "accuracy": lambda: accountants.Bounds(0.5, 0.6),
         "advantage": lambda: accountants.Bounds(0.1, 0.2),
     },
+    "accountants.UserDpEvent": {"records": lambda: 2},
     "accountants.classical.advanced_composition": {"epsilon": lambda: 0.5},
     "accountants.codec.check_format": {
         "kind": lambda: "k",
