@@ -55,9 +55,9 @@ _PENALTIES = (2.0, 1.5, 1.2, 1.1, 1.0)
 # Cancellation in the sum brings the rounding, about this, up to the tolerance.
 _ROUNDING_FLOOR = math.log(1e-14)
 _CHERNOFF_ERROR = 0.01
-_SUM_ROUNDING = 1e-14
+_SUM_ROUNDING = 4e-15
 # Of the tolerance, what log M may be off by, times the count, for `tilted` to be good enough.
-_MOMENTS_SHARE = 0.02
+_MOMENTS_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def build(
     log_atoms = np.array([_event_log_atom(line, theta) for line in saddle.lines])
     log_atom = _log_atom(counts, log_atoms, mu_squared)
     t_max = _cut_off(
-        decays, counts, mu_squared, saddle.variance, log_size + log_tolerance, log_atom
+        decays, counts, mu_squared, saddle.variance, log_size + log_tolerance - 2.0, log_atom
     )
     nodes = math.ceil(t_max * period / (2.0 * math.pi)) + 1
     if nodes > _MAX_NODES:

@@ -34,8 +34,8 @@ Laws = Sequence[tuple[LossLaw, int]]
 _FIRST_LENGTH = 2**12
 _MOST_NODES = 2**20
 _MOST_PASSES = 8
-# Passes on the finest grid that may show nothing of δ from below before it is given up.
-_BLIND_PASSES = 2
+# Passes on the finest grid that may show nothing from below before it is given up.
+_BLIND_PASSES = 3
 # A whole profile is composed on so many nodes, one pass after the other while the widest of its
 # intervals exceeds the tolerance and this: the last pass takes a second, or several.
 _PROFILE_PASSES = ((2**14, 0.0), (2**17, 0.0), (2**20, 1e-4))
@@ -121,12 +121,18 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     width = outlook.window(tilt, low, guess, math.log(delta)).width
     # The first pass only has to see where ε is: to a percent, or a tenth of the tilt's scale.
     length = _first_length(outlook, tilt, width, max(0.01 * guess, 0.1 / tilt), laws)
+    blind = 0
     for _ in range(_MOST_PASSES):
         window = outlook.window(tilt, low, min(guess, best.upper), math.log(delta))
         ceiling = min(guess, best.upper)
-        above, below, length = _compose_both(laws, outlook, window, tilt, ceiling, length)
+        asked = length
+        above, below, length = _compose_both(laws, outlook, window, tilt, ceiling, asked)
         new = Bounds(_least_epsilon(below, delta, low), _least_epsilon(above, delta, low))
         if new.lower <= low and low > 0.0:  # Not seen: look lower.
+            blind += length < asked
+            if blind == _BLIND_PASSES:
+                best = Bounds(best.lower, min(best.upper, new.upper))
+                break
             low = max(0.0, low - 3.0 * max(guess - low, 8.0 / tilt))
             length = _next_length(length, 10.0, laws)
             best = Bounds(best.lower, min(best.upper, new.upper))

@@ -72,6 +72,9 @@ def check_line(rate, sigma, theta, t, exponent):
         assert float(log_truth.rad()) <= 1e-3 * value_error
         assert float(abs(log_truth - arb(value)).upper()) <= value_error
         assert float(abs(log_truth - arb(tilted)).upper()) <= tilted_error
+        if exponent > 14.0:
+            refined = arb(line.tilted(theta)[1])
+            assert float(abs(log_truth - refined).upper()) <= line.tilted_error
         assert float(abs(phi).rad()) <= 1e-2 * error[0]
         ours = acb(float(log_phi[0].real), float(log_phi[0].imag)).exp()
         assert float(abs(ours - phi).upper()) <= error[0]
