@@ -9,11 +9,11 @@ from dp_accounting import NeighboringRelation
 
 from accountants import counting, elementary, validate
 from accountants.bounds import Bounds
-from accountants.dp_sgd import ADD_OR_REMOVE_ONE, repeated_event, step_event
+from accountants.dp_sgd import ADD_OR_REMOVE_ONE, repeated_event
 from accountants.fourier.accountant import FourierAccountant
 from accountants.fourier.contour import engine as contour
 from accountants.fourier.contour.quadrature import ContourError
-from accountants.sampling import SamplingKind
+from accountants.sampling import SamplingKind, check
 
 
 class _Effort(NamedTuple):
@@ -53,15 +53,17 @@ def calibrate_noise(
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
 ) -> float:
     """The smallest noise multiplier σ with ε(δ) ≤ target, rounded up.
 
     What is returned has been checked: its ε_upper is at most the target. It has also been checked
     that σ·(1 − 1e-6) is not enough, its ε_lower exceeding the target, where plain Gaussians or the
     contour engine answer, and σ·(1 − 1e-4) where that is not fine enough (some with few steps).
-    Two exceptions: for batches of fixed size and balls in bins σ is the smallest that the upper end
-    of their interval allows; and for sampled steps with a target above 200 or more than 2⁴⁰ steps
-    it is what `accountants.counting` proves to be enough, which may be more than needed.
+    Two exceptions: for batches of fixed size, shuffled ones and balls in bins σ is the smallest
+    that the upper end of their interval allows; and for sampled steps with a target above 200 or
+    more than 2⁴⁰ steps it is what `accountants.counting` proves to be enough, which may be more
+    than needed.
 
     Raises:
       ValueError: An argument is impossible, or every σ > 0 meets the target, as a record is in any
@@ -74,23 +76,28 @@ def calibrate_noise(
     delta = validate.open_unit("delta", delta)
     steps = validate.count("steps", steps)
     rate = validate.rate("sampling_rate", sampling_rate)
+    kind = check("sampling", sampling)
     # Refuses what does not fit together.
-    _, count = repeated_event(1.0, rate, steps, sampling, relation)
-    sensitivity = float(elementary.sensitivity_factor(relation))
-    if sampling == "balls_in_bins":  # Known to be in one step of every epoch.
+    _, count = repeated_event(1.0, rate, steps, sampling, relation, records_per_user)
+    # A step has any of a user's records with a probability of at most k·q, and then at most all.
+    sensitivity = float(records_per_user * elementary.sensitivity_factor(relation))
+    if kind in ("balls_in_bins", "shuffled"):  # Known to be in one step of every epoch at most.
         enough = counting.sufficient_noise(target, delta, 1.0, count, sensitivity)
     else:
-        enough = counting.sufficient_noise(target, delta, rate, steps, sensitivity)
+        any_rate = min(1.0, records_per_user * rate)
+        enough = counting.sufficient_noise(target, delta, any_rate, steps, sensitivity)
     if enough == 0.0:
         raise ValueError(
             f"`delta` must be below the probability that a record is in any of {steps} steps at "
             f"sampling_rate={rate!r}, else any noise meets the target, got {delta!r}."
         )
-    if rate == 1.0 or target > _LARGEST_EPSILON or steps > _MOST_STEPS:
+    if kind == "shuffled" or rate == 1.0 or target > _LARGEST_EPSILON or steps > _MOST_STEPS:
         return enough
 
     def answer(log_sigma: float, tolerance: float) -> Bounds:
-        event, count = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
+        event, count = repeated_event(
+            math.exp(log_sigma), rate, steps, sampling, relation, records_per_user
+        )
         return (
             FourierAccountant(relation, tolerance).compose(event, count).get_epsilon_bounds(delta)
         )
@@ -108,10 +115,12 @@ def calibrate_noise(
     log_sigma, slope = _approach(
         answer, target, math.log(min(guess, enough)), math.log(enough), slope
     )
-    event, _ = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
+    event, _ = repeated_event(
+        math.exp(log_sigma), rate, steps, sampling, relation, records_per_user
+    )
     release = elementary.resolve(event, relation)
     effort = _QUICK if _contour_answers(release, steps, delta) else _SLOW
-    provable = sampling not in ("fixed_size", "balls_in_bins")
+    provable = kind not in ("fixed_size", "balls_in_bins")
     return min(enough, _settle(answer, target, log_sigma, slope, effort, provable=provable))
 
 
@@ -206,8 +215,11 @@ def calibrate_steps(
     sampling_rate: float = 1.0,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
 ) -> int:
     """The most steps with ε(δ) ≤ target; their ε_upper has been checked.
+
+    Whole epochs of shuffled batches, a smaller last batch kept, and of balls in bins.
 
     One step more might still be within the accountant's gap (1e-6, relative) of the target.
 
@@ -219,7 +231,13 @@ def calibrate_steps(
     """
     target = validate.positive("target_epsilon", target_epsilon)
     delta = validate.open_unit("delta", delta)
-    event = step_event(noise_multiplier, sampling_rate, sampling, relation)
+    unit = 1
+    if check("sampling", sampling) in ("balls_in_bins", "shuffled"):
+        # Whole epochs; a smaller last batch of shuffled ones is kept.
+        unit = math.ceil(1.0 / validate.rate("sampling_rate", sampling_rate) * (1.0 - 1e-12))
+    event, _ = repeated_event(
+        noise_multiplier, sampling_rate, unit, sampling, relation, records_per_user
+    )
 
     def upper(steps: int, tolerance: float) -> float:
         accountant = FourierAccountant(relation, tolerance).compose(event, steps)
@@ -227,8 +245,8 @@ def calibrate_steps(
 
     if upper(1, _STEPS_FINE) > target:
         raise ValueError(
-            f"`target_epsilon` must allow one step at noise_multiplier={noise_multiplier!r}, "
-            f"got {target!r}."
+            f"`target_epsilon` must allow one {'step' if unit == 1 else 'epoch'} at "
+            f"noise_multiplier={noise_multiplier!r}, got {target!r}."
         )
     # Coarsely, by secants on (log T, log ε) kept in a bracket of what is and is not enough; a
     # bound that is too coarse to tell is asked again finely.
@@ -246,7 +264,7 @@ def calibrate_steps(
         if low >= _MOST_STEPS:
             raise ValueError(f"`target_epsilon` must be reached within 2^40 steps, got {target!r}.")
         here = _next_count(low, high, log_here - excess / slope)
-    return low
+    return low * unit
 
 
 def _next_count(low: int, high: int, log_trial: float) -> int:

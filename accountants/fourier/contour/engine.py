@@ -14,7 +14,12 @@ import numpy as np
 from accountants import gaussian
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
-from accountants.elementary import PoissonGaussian, PoissonGaussianReplace, SampledGaussian
+from accountants.elementary import (
+    GroupGaussian,
+    PoissonGaussian,
+    PoissonGaussianReplace,
+    SampledGaussian,
+)
 from accountants.fourier import invert
 from accountants.fourier.contour import few_steps
 from accountants.fourier.contour.quadrature import (
@@ -66,13 +71,11 @@ class Composition:
         return (REPLACE,) if self._is_replacing else (REMOVE, ADD)
 
     @property
-    def sensitivity(self) -> float:
-        """Without sampling, the largest distance of two outputs' means."""
-        return 2.0 if self._is_replacing else 1.0
-
-    @property
     def _is_replacing(self) -> bool:
-        return isinstance(self.events[0], PoissonGaussianReplace)
+        event = self.events[0]
+        if isinstance(event, GroupGaussian):
+            return event.replaced
+        return isinstance(event, PoissonGaussianReplace)
 
     @property
     def single_step(self) -> PoissonGaussian | None:
@@ -162,11 +165,18 @@ def delta_bounds(
 def _unsampled_delta(composition: Composition, epsilon: float) -> float:
     """An upper bound of δ(ε): sampling never costs privacy (joint convexity)."""
     squares = [
-        count * (composition.sensitivity / event.noise_multiplier) ** 2
+        count * (_reach(event) / event.noise_multiplier) ** 2
         for event, count in zip(composition.events, composition.counts.tolist(), strict=True)
     ]
     mu = math.sqrt(math.fsum([composition.mu_squared, *squares])) * (1.0 + 1e-14)
     return gaussian.delta_bounds(mu, epsilon).upper
+
+
+def _reach(event: SampledGaussian) -> float:
+    """Without sampling, the largest distance of two outputs' means."""
+    if isinstance(event, GroupGaussian):
+        return float(event.reach)
+    return 2.0 if isinstance(event, PoissonGaussianReplace) else 1.0
 
 
 def _delta_in(

@@ -144,7 +144,7 @@ class Line:
         sigma, inverse = self.noise_multiplier, self.direction.inverse_power(self.theta_max)
         reach = math.sqrt(2.0 * (self.exponent + math.log(2.0)) + math.log(self._concavity))
         d = np.minimum(reach, sigma * _STRIP_WIDTHS)
-        secant = -inverse * np.log(np.cos(d / (2.0 * sigma)))
+        secant = -inverse * self._factors * np.log(np.cos(d / (2.0 * sigma)))
         needed = self.exponent + 1.0 + 0.5 * d * d + self._turns * self.t_max * d / sigma + secant
         steps = 2.0 * math.pi * d / needed
         low, high = (
@@ -156,6 +156,11 @@ class Line:
         guide = replace(self, t_max=0.0, exponent=self.exponent + _GUIDE_REACH, refine=False)
         refined = (self._refined_strip(guide, float(width)) for width in d)
         return max((crude, *(s for s in refined if s is not None)), key=lambda strip: strip.step)
+
+    @property
+    def _factors(self) -> float:
+        """How many factors of the shape 1 + e^{(y−y′)/σ} w has."""
+        return 1.0
 
     @property
     def _concavity(self) -> float:
@@ -189,27 +194,15 @@ class Line:
         angle, guide_step = d / self.noise_multiplier, guide._strip.step
         if angle >= 1.5:
             return None
-        sine, cosine = math.sin(angle), math.cos(angle)
         power = self.direction.power(self.theta_max)
-
-        def growth(y: FloatArray, inverse: float) -> FloatArray:
-            """What w(y + id) adds to log|f|, with 1/w to the power of `inverse`; rising in y."""
-            scale = 1.0 / self.noise_multiplier
-            log_odds = scale * (y - 0.5 * scale) + math.log(self.sampling_rate)
-            odds = np.exp(np.minimum(log_odds - math.log1p(-self.sampling_rate), _EXP_LIMIT))
-            argument = np.minimum(angle, odds * sine / (1.0 + odds * cosine))
-            ratio = 1.0 - 2.0 * (1.0 - cosine) * odds / (1.0 + odds)
-            shrinkage = np.log(np.maximum(ratio, 0.5 * (1.0 + cosine)))
-            result: FloatArray = self.t_max * argument - 0.5 * inverse * shrinkage
-            return result
-
         exponents = power * guide.log_w + guide._log_base
         log_mass = exponents - guide.tilted(self.theta_max)[1]
-        inverse, up = self.direction.inverse_power(self.theta_max), guide.nodes + guide_step
+        inverse = self.direction.inverse_power(self.theta_max)
         if self.direction.is_replacing:
-            grown = growth(up, 0.0) + growth(guide_step - guide.nodes, inverse)
+            grown = self._growth(guide, angle, 0.0)
+            grown = grown + self._growth(guide, angle, inverse, mirrored=True)
         else:
-            grown = growth(up, inverse)
+            grown = self._growth(guide, angle, inverse)
         bump = self._concavity * guide_step**2 / 8.0
         # At an end, a vertical segment and all mass beyond must be below e^{−E}.
         segment = log_mass - math.log(guide_step) + grown + 0.5 * d * d + math.log1p(2.0 * d)
@@ -238,6 +231,28 @@ class Line:
             2.0 * math.pi * d / needed, float(guide.nodes[first]), float(guide.nodes[last + 1])
         )
 
+    def _growth(
+        self, guide: "Line", angle: float, inverse: float, *, mirrored: bool = False
+    ) -> FloatArray:
+        """What w(y + id) adds to log|f|, with 1/w to the power of `inverse`; rising in y.
+
+        A step above the guide's nodes, or above what is opposite to them; `angle` is d/σ.
+        """
+        guide_step, scale = guide._strip.step, 1.0 / self.noise_multiplier
+        y = guide_step - guide.nodes if mirrored else guide.nodes + guide_step
+        sine, cosine = math.sin(angle), math.cos(angle)
+        log_odds = scale * (y - 0.5 * scale) + math.log(self.sampling_rate)
+        odds = np.exp(np.minimum(log_odds - math.log1p(-self.sampling_rate), _EXP_LIMIT))
+        argument = np.minimum(angle, odds * sine / (1.0 + odds * cosine))
+        ratio = 1.0 - 2.0 * (1.0 - cosine) * odds / (1.0 + odds)
+        shrinkage = np.log(np.maximum(ratio, 0.5 * (1.0 + cosine)))
+        result: FloatArray = self.t_max * argument - 0.5 * inverse * shrinkage
+        return result
+
+    def _at(self, y: FloatArray) -> Ratio:
+        """The likelihood ratio at `y`."""
+        return ratio(self.sampling_rate, self.noise_multiplier, y)
+
     def _ends(self) -> tuple[int, int]:
         """The first and the last node, in steps."""
         strip = self._strip
@@ -259,7 +274,7 @@ class Line:
 
     @cached_property
     def _ratio(self) -> Ratio:
-        at = ratio(self.sampling_rate, self.noise_multiplier, self.nodes)
+        at = self._at(self.nodes)
         if not self.direction.is_replacing:
             return at
         loss = at.log_w - self._mirrored.log_w
@@ -269,7 +284,7 @@ class Line:
     @cached_property
     def _mirrored(self) -> Ratio:
         """Of w(−y)."""
-        return ratio(self.sampling_rate, self.noise_multiplier, -self.nodes)
+        return self._at(-self.nodes)
 
     @property
     def log_w(self) -> FloatArray:

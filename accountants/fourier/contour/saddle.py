@@ -17,10 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from accountants.arrays import FloatArray
-from accountants.elementary import SampledGaussian
+from accountants.elementary import GroupGaussian, SampledGaussian
 from accountants.fourier.contour.decay import DecayBound, around, steps
-from accountants.fourier.contour.quadrature import ContourError, Direction, Line
-from accountants.fourier.contour.symmetrised import SymmetrisedLine, line_of
+from accountants.fourier.contour.grouped import GroupLine
+from accountants.fourier.contour.lines import AnyLine, line_of
+from accountants.fourier.contour.quadrature import ContourError, Direction
+from accountants.fourier.contour.symmetrised import SymmetrisedLine
 
 # The coarse lines serve real tilts up to this multiple of the saddle's.
 HEADROOM = 1.9
@@ -50,12 +52,12 @@ class Saddle:
     log_delta: float
     variance: float
     curvature: float
-    lines: Sequence[Line | SymmetrisedLine]
+    lines: Sequence[AnyLine]
 
 
-def decay(line: Line | SymmetrisedLine, theta: float) -> DecayBound:
+def decay(line: AnyLine, theta: float) -> DecayBound:
     """The decay bound of one event at a tilt."""
-    if isinstance(line, SymmetrisedLine):
+    if isinstance(line, SymmetrisedLine | GroupLine):
         return DecayBound(*line.steps(theta))
     mass, log_moment = line.tilted(theta)
     mode = float(line.nodes[int(np.argmax(mass))])
@@ -69,7 +71,7 @@ def decay(line: Line | SymmetrisedLine, theta: float) -> DecayBound:
 
 
 def upper_log_moments(
-    lines: Sequence[Line | SymmetrisedLine], counts: FloatArray, thetas: FloatArray
+    lines: Sequence[AnyLine], counts: FloatArray, thetas: FloatArray
 ) -> FloatArray:
     """Upper bounds of log M at each tilt (rows) of each event, fit to be multiplied by counts."""
     if counts.max() > MANY_STEPS:
@@ -94,22 +96,14 @@ class SaddleSearch:
         self._events, self._counts, self._mu_squared = events, counts, mu_squared
         self._direction = direction
         self._exponent = 30.0 + math.log(float(counts.max()) + 1.0)
-        self._lines: Sequence[Line | SymmetrisedLine] = ()
+        self._lines: Sequence[AnyLine] = ()
 
     def _cover(self, theta: float) -> None:
         """Makes sure that the coarse lines reach `HEADROOM`·θ."""
         if not self._lines or self._lines[0].theta_max < HEADROOM * theta:
             top = HEADROOM * 1.3 * theta
             self._lines = [
-                line_of(
-                    self._direction,
-                    event.sampling_rate,
-                    event.noise_multiplier,
-                    top,
-                    0.0,
-                    self._exponent,
-                )
-                for event in self._events
+                line_of(self._direction, event, top, 0.0, self._exponent) for event in self._events
             ]
 
     def _cumulants(self, theta: float) -> tuple[float, float, float]:
@@ -133,6 +127,8 @@ class SaddleSearch:
         variance, wall = self._mu_squared, _MAX_THETA
         for event, count in zip(self._events, self._counts, strict=True):
             rate, sigma = event.sampling_rate, event.noise_multiplier
+            if isinstance(event, GroupGaussian):
+                rate = min(1.0, event.records * rate)
             replaced = 4.0 if self._direction.is_replacing else 1.0
             variance += replaced * count * rate**2 * math.expm1(min(sigma**-2, 20.0))
             reach = sigma**2 * -math.log(rate)

@@ -40,9 +40,9 @@ from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
 from accountants.elementary import SampledGaussian
 from accountants.fourier.contour.decay import DecayBound
+from accountants.fourier.contour.lines import AnyLine, line_of
 from accountants.fourier.contour.quadrature import ContourError, Direction, Line
 from accountants.fourier.contour.saddle import Saddle, decay, upper_log_moments
-from accountants.fourier.contour.symmetrised import SymmetrisedLine, line_of
 from accountants.likelihood_ratio import UNIT_ROUNDOFF
 
 _MAX_NODES = 20_000
@@ -274,14 +274,13 @@ def build(
     exponent += math.log(1.0 + 2.0 * len(events)) + math.log1p(theta)
     rows, errors, log_moments, moment_errors = [], [], [], []
     for event in events:
-        rate, sigma = event.sampling_rate, event.noise_multiplier
-        line = line_of(direction, rate, sigma, theta, float(t[-1]), exponent, refine=True)
+        line = line_of(direction, event, theta, float(t[-1]), exponent, refine=True)
         if line.size * nodes > max_work:
             raise ContourError(f"{line.size} x {nodes} nodes")
         log_phi, error = line.characteristic(theta, t)
         moment, moment_error = line.tilted(theta)[1], line.tilted_error
         if counts.max() * moment_error > _MOMENTS_SHARE * tolerance:
-            real_line = line_of(direction, rate, sigma, theta, 0.0, exponent)
+            real_line = line_of(direction, event, theta, 0.0, exponent)
             moment, moment_error = real_line.log_moment(theta)
         rows.append(log_phi)
         errors.append(error)
@@ -301,7 +300,7 @@ def build(
     )
 
 
-def _event_log_atom(line: Line | SymmetrisedLine, theta: float) -> float:
+def _event_log_atom(line: AnyLine, theta: float) -> float:
     """A lower bound of log(a/M(θ))."""
     if isinstance(line, Line):
         return -math.inf

@@ -59,7 +59,6 @@ from accountants.fourier.contour.quadrature import (
     SYMMETRISED,
     ContourError,
     Direction,
-    Line,
     log_one_plus,
     log_sum,
 )
@@ -385,23 +384,3 @@ class SymmetrisedLine:
             )
         (low, low_lengths), (high, high_lengths) = sides
         return np.append(low[::-1], high), np.append(low_lengths[::-1], high_lengths)
-
-
-def line_of(
-    direction: Direction,
-    sampling_rate: float,
-    noise_multiplier: float,
-    theta_max: float,
-    t_max: float,
-    exponent: float,
-    *,
-    refine: bool = False,
-) -> Line | SymmetrisedLine:
-    """The line of a step in a direction."""
-    if direction.is_symmetrised:
-        return SymmetrisedLine(
-            sampling_rate, noise_multiplier, theta_max, t_max, exponent, refine=refine
-        )
-    return Line(
-        sampling_rate, noise_multiplier, direction, theta_max, t_max, exponent, refine=refine
-    )
