@@ -21,7 +21,7 @@ from accountants.fourier.grid import engine as grid
 from accountants.fourier.pairs import dominating_pair, explicit_pair, pair_laws
 
 ADD, REPLACE, ZERO = NeighboringRelation
-# From dp-accounting 0.6.0, on cells of 0.002, about a minute each: from_mixture_gaussian_mechanism(σ,
+# From dp-accounting 0.6.0, on cells of 0.002, a minute each: from_mixture_gaussian_mechanism(σ,
 # [0, …, k], binomial probabilities), self_compose(steps), get_epsilon_for_delta(δ), the optimistic
 # estimate without and the pessimistic one with connected dots.
 PEER = [  # σ, q, k, steps, δ, optimistic, pessimistic
