@@ -49,10 +49,10 @@ def event_bet(
     >>> bool(growth > 0.1), logs.shape
     (True, (4,))
     """
-    shape, made, p, q, shrunk, delta = _contradicting(p, q, epsilon, delta)
-    p0, other_p0, q0 = _nearest(p, q, shrunk, delta, _STEPS)
+    shape, made, p, q, shrunk, deltas = _contradicting(p, q, epsilon, delta)
+    p0, other_p0, q0 = _nearest(p, q, shrunk, deltas, _STEPS)
     constant_first, constant_second = (1.0 - p) / other_p0, q / q0
-    w, v = shrunk / (1.0 + delta * shrunk), 1.0 / (1.0 + delta * shrunk)
+    w, v = shrunk / (1.0 + deltas * shrunk), 1.0 / (1.0 + deltas * shrunk)
     stake = np.maximum(0.0, (p / p0 - constant_first) / w)
     half = 0.5 * (constant_first + constant_second + stake)
     ratios = np.stack(
@@ -80,8 +80,8 @@ def quick_growth(
     It is that of the guess from the nearest pair on the line, and flat around its minimum, so that
     a rough search for the pair will do.
     """
-    shape, made, p, q, shrunk, delta = _contradicting(p, q, epsilon, delta)
-    p0, other_p0, q0 = _nearest(p, q, shrunk, delta, _QUICK_STEPS)
+    shape, made, p, q, shrunk, deltas = _contradicting(p, q, epsilon, delta)
+    p0, other_p0, q0 = _nearest(p, q, shrunk, deltas, _QUICK_STEPS)
     growth = np.zeros(shape)
     growth[made] = (
         p * np.log(p / p0)
@@ -99,8 +99,8 @@ def _contradicting(
     shrunk = np.exp(-epsilon)
     made = shrunk * (p - delta) > q
     shape = made.shape
-    there = (np.broadcast_to(one, shape)[made] for one in (p, q, shrunk, delta))
-    return shape, made, *there
+    p, q, shrunk, deltas = (np.broadcast_to(one, shape)[made] for one in (p, q, shrunk, delta))
+    return shape, made, p, q, shrunk, deltas
 
 
 def _nearest(

@@ -117,7 +117,8 @@ def normal_cells(edges: FloatArray) -> FloatArray:
     below[:, 0], above[:, 0], below[:, -1], above[:, -1] = 0.0, 1.0, 1.0, 0.0
     below[:, 1:-1], above[:, 1:-1] = special.ndtr(edges), special.ndtr(-edges)
     upwards, downwards = below[:, 1:] - below[:, :-1], above[:, :-1] - above[:, 1:]
-    return np.where(below[:, 1:] < 0.5, upwards, downwards)
+    laws: FloatArray = np.where(below[:, 1:] < 0.5, upwards, downwards)
+    return laws
 
 
 def laplace_guess(first: FloatArray, second: FloatArray, prior: float) -> Guess | None:

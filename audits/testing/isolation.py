@@ -84,7 +84,7 @@ def _differs(one: Any, two: Any, seen: set[tuple[int, int]]) -> bool:
         if one.dtype != two.dtype or one.shape != two.shape:
             return True
         if one.dtype.kind != "O":
-            return one.tobytes() != two.tobytes()
+            return bool(one.tobytes() != two.tobytes())
         return any(_differs(*both, seen) for both in zip(one.flat, two.flat, strict=True))
     if isinstance(one, list | tuple):
         both = zip(one, two, strict=False)
