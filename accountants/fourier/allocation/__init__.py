@@ -57,12 +57,14 @@ from accountants.fourier.allocation.spread import Spread
 from accountants.fourier.allocation.tilted import TooLongError
 from accountants.fourier.grid.laws.computed import ComputedLaw
 
-__all__ = ["laws_from_above", "laws_from_below"]
+__all__ = ["COARSE", "NODES", "laws_from_above", "laws_from_below"]
 
 # An epoch of fewer steps, times the median of 1/X, is a mean of too few for a linear grid.
 _FEW_STEPS = 48.0
 # Nodes of a lattice, about; the relative width of ε falls with their square.
-_NODES = 4000
+NODES = 4000
+# As many are enough where a percent will do.
+COARSE = 1000
 # A lattice is halved when it has fewer nodes than this share of them.
 _FEW = 0.62
 # Longer lattices of several epochs are made coarser.
@@ -71,7 +73,7 @@ _MOST_NODES = 2**13
 _Law = TypeVar("_Law", Spread, Fused)
 
 
-def _mean_of(steps: int, one: _Law) -> _Law:
+def _mean_of(steps: int, one: _Law, nodes: int) -> _Law:
     """The law of the mean of `steps` independent copies, by doubling."""
     power, copies = one, 1
     total, summed = None, 0
@@ -87,7 +89,7 @@ def _mean_of(steps: int, one: _Law) -> _Law:
         if 2 * copies > steps:
             assert total is not None
             return total
-        power = power.plus(power, 0.5, 2 if power.size < _FEW * _NODES else 1)
+        power = power.plus(power, 0.5, 2 if power.size < _FEW * nodes else 1)
         copies *= 2
 
 
@@ -111,10 +113,10 @@ def _product_of(epochs: int, one: _Law) -> _Law:
             power = power.coarser()
 
 
-def _first_step(noise_multiplier: float) -> float:
-    """The lattice of X: about `_NODES` over its range; a power of two, so that nodes are exact."""
+def _first_step(noise_multiplier: float, nodes: int) -> float:
+    """The lattice of X: about `nodes` over its range; a power of two, so that nodes are exact."""
     reach = -2.0 * float(special.ndtri(TAIL)) / noise_multiplier + noise_multiplier**-2
-    return 2.0 ** math.floor(math.log2(reach / _NODES) + 0.5)
+    return 2.0 ** math.floor(math.log2(reach / nodes) + 0.5)
 
 
 def _many(steps: int, noise_multiplier: float) -> bool:
@@ -129,7 +131,8 @@ def _epoch_from_above(steps: int, noise_multiplier: float) -> Spread:
             return linear.mean_from_above(steps, noise_multiplier)
         except TooLongError:
             pass
-    return _mean_of(steps, Spread.lognormal(noise_multiplier, _first_step(noise_multiplier)))
+    one = Spread.lognormal(noise_multiplier, _first_step(noise_multiplier, NODES))
+    return _mean_of(steps, one, NODES)
 
 
 @functools.lru_cache(maxsize=8)
@@ -144,15 +147,19 @@ def _epoch_from_below(steps: int, noise_multiplier: float) -> Bracket:
 
 
 @functools.lru_cache(maxsize=8)
-def _doubled_from_below(steps: int, noise_multiplier: float) -> Fused:
-    return _mean_of(steps, Fused.lognormal(noise_multiplier, _first_step(noise_multiplier)))
+def _doubled_from_below(steps: int, noise_multiplier: float, nodes: int = NODES) -> Fused:
+    one = Fused.lognormal(noise_multiplier, _first_step(noise_multiplier, nodes))
+    return _mean_of(steps, one, nodes)
 
 
 @functools.lru_cache(maxsize=32)
 def laws_from_above(
-    steps: int, noise_multiplier: float, epochs: int
+    steps: int, noise_multiplier: float, epochs: int, nodes: int = NODES
 ) -> tuple[ComputedLaw, ComputedLaw]:
     """Loss laws that dominate `epochs` epochs of `steps` steps, remove and add."""
+    if nodes != NODES:
+        one = Spread.lognormal(noise_multiplier, _first_step(noise_multiplier, nodes))
+        return _product_of(epochs, _mean_of(steps, one, nodes)).laws()
     epoch = _epoch_from_above(steps, noise_multiplier)
     try:
         return epoch.power(epochs).laws()
@@ -162,10 +169,17 @@ def laws_from_above(
 
 @functools.lru_cache(maxsize=32)
 def laws_from_below(
-    steps: int, noise_multiplier: float, epochs: int
+    steps: int, noise_multiplier: float, epochs: int, share: float = 1.0, nodes: int = NODES
 ) -> tuple[ComputedLaw, ComputedLaw]:
-    """Loss laws that these epochs dominate, remove and add."""
-    try:
-        return _epoch_from_below(steps, noise_multiplier).power(epochs).laws()
-    except TooLongError:
-        return _product_of(epochs, _doubled_from_below(steps, noise_multiplier)).laws()
+    """Loss laws that these epochs dominate, remove and add.
+
+    With a `share` below 1 the record is left out of an epoch with probability 1 − share.
+    """
+    if nodes == NODES and share == 1.0:
+        try:
+            return _epoch_from_below(steps, noise_multiplier).power(epochs).laws()
+        except TooLongError:
+            pass
+    return _product_of(
+        epochs, _doubled_from_below(steps, noise_multiplier, nodes).diluted(share)
+    ).laws()

@@ -27,7 +27,8 @@ the geometric lattice, and put back: with b and r the two parts' laws,
 
 m = 0 as above, and for the rare others both factors are brought onto the lattice, r^{*m} by m − 1
 sums there. R is such that E[number of jumps] is small, and what more than `_MOST_JUMPS` of them
-add, as mass and as mean, has a bound: Σ_{m>M} C(T,m)·‖r‖^m·‖b‖^{T−m} ≤ (T‖r‖)^{M+1}/(M+1)!·‖b + r‖^T,
+add, as mass and as mean, has a bound:
+Σ_{m>M} C(T,m)·‖r‖^m·‖b‖^{T−m} ≤ (T‖r‖)^{M+1}/(M+1)!·‖b + r‖^T,
 and with one X out of T counted by its mean instead, that + (T‖r‖)^M/M!·E[r], for ‖b + r‖ about 1.
 """
 

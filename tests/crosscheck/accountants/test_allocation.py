@@ -179,11 +179,11 @@ def test_sums_of_binomials():
 @pytest.mark.parametrize(("steps", "sigma"), [(400, 0.5), (100, 1.0), (1000, 1.0)])
 def test_two_ways_to_a_mean_overlap(steps, sigma):
     """Doubling on a geometric lattice and one sum on a linear grid share no step."""
-    one = allocation._first_step(sigma)
+    one = allocation._first_step(sigma, allocation.NODES)
     ways = (
         (
-            allocation._mean_of(steps, Spread.lognormal(sigma, one)).laws(),
-            allocation._mean_of(steps, Fused.lognormal(sigma, one)).laws(),
+            allocation._mean_of(steps, Spread.lognormal(sigma, one), allocation.NODES).laws(),
+            allocation._mean_of(steps, Fused.lognormal(sigma, one), allocation.NODES).laws(),
         ),
         (
             linear.mean_from_above(steps, sigma).laws(),
