@@ -30,7 +30,14 @@ from accountants.dp_sgd import (
     epsilon_curve,
     trade_off,
 )
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import (
+    BallsInBinsDpEvent,
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+    cyclic_poisson_event,
+)
 from accountants.filters import RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
 from accountants.fourier.shuffling import shuffled_epsilon_bounds
@@ -45,11 +52,15 @@ __all__ = [
     "BoundsError",
     "Certificate",
     "CrossCheck",
+    "DiscreteGaussianDpEvent",
     "EpsilonCurve",
+    "EpsilonDeltaDpEvent",
+    "ExponentialMechanismDpEvent",
     "FourierAccountant",
     "IntervalAccountant",
     "MembershipRisk",
     "MomentsAccountant",
+    "PermuteAndFlipDpEvent",
     "RenyiAccountant",
     "RenyiFilter",
     "TradeOff",
@@ -57,6 +68,7 @@ __all__ = [
     "calibrate_steps",
     "classical",
     "crosscheck",
+    "cyclic_poisson_event",
     "delta_bounds",
     "epsilon_bounds",
     "epsilon_curve",

@@ -18,7 +18,13 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from accountants import validate
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import (
+    BallsInBinsDpEvent,
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+)
 from accountants.sampling import SamplingKind, check_accounted
 
 VERSION = 1
@@ -31,6 +37,10 @@ _EVENT_TYPES: Mapping[str, type[dpa.DpEvent]] = {
     cls.__name__: cls
     for cls in (
         BallsInBinsDpEvent,
+        DiscreteGaussianDpEvent,
+        EpsilonDeltaDpEvent,
+        ExponentialMechanismDpEvent,
+        PermuteAndFlipDpEvent,
         dp_event.ComposedDpEvent,
         dp_event.DiscreteLaplaceDpEvent,
         dp_event.GaussianDpEvent,

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import elementary, gaussian, validate
+from accountants import elementary, gaussian, releases, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 from accountants.fourier import fallback
@@ -17,7 +18,7 @@ from accountants.fourier.contour import one_step
 from accountants.fourier.contour.quadrature import ContourError
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.grid.outlook import GridError
-from accountants.fourier.pairs import bracket, composed_laws, explicit_pair
+from accountants.fourier.pairs import bracket, composed_laws, explicit_pairs, unheld
 from accountants.fourier.profile import Profile, along_contours, on_grid, one_by_one
 from accountants.fourier.trade_off import TradeOff, checked, trade_off_from_profile
 
@@ -96,6 +97,10 @@ class FourierAccountant(IntervalAccountant):
         elementary.DiscreteLaplace,
         elementary.RandomizedResponse,
         elementary.MixtureOfGaussians,
+        releases.PureResponse,
+        releases.DiscreteGaussian,
+        releases.Sampled,
+        releases.Between,
     )
 
     def __init__(
@@ -106,11 +111,21 @@ class FourierAccountant(IntervalAccountant):
         super().__init__(neighboring_relation)
         self._tolerance = validate.open_unit("tolerance", tolerance)
 
+    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+        found = super()._resolve(event)
+        reason = unheld(found)
+        if reason is not None:
+            raise elementary.NotSupportedError(reason)
+        return found
+
     def epsilon_answer(self, delta: float) -> Answer:
         """`get_epsilon_bounds`, with the engine that found it."""
-        delta = validate.open_unit("delta", delta)
-        if self._non_private or not self._releases:
+        delta = validate.half_open_unit("delta", delta)
+        if self._non_private or not self._releases or self._revealed or delta == 0.0:
             return Answer(self.get_epsilon_bounds(delta), "closed form")
+        return self._epsilon_answer(delta)
+
+    def _epsilon_answer(self, delta: float) -> Answer:
         tolerance = self._tolerance
         return self._answer(
             _Engines(
@@ -126,8 +141,11 @@ class FourierAccountant(IntervalAccountant):
     def delta_answer(self, epsilon: float) -> Answer:
         """`get_delta_bounds`, with the engine that found it."""
         epsilon = validate.non_negative("epsilon", epsilon)
-        if self._non_private or not self._releases:
+        if self._non_private or not self._releases or self._revealed:
             return Answer(self.get_delta_bounds(epsilon), "closed form")
+        return self._delta_answer(epsilon)
+
+    def _delta_answer(self, epsilon: float) -> Answer:
         tolerance = self._tolerance
         return self._answer(
             _Engines(
@@ -141,10 +159,10 @@ class FourierAccountant(IntervalAccountant):
         )
 
     def _epsilon_bounds(self, delta: float) -> Bounds:
-        return self.epsilon_answer(delta).bounds
+        return self._epsilon_answer(delta).bounds
 
     def _delta_bounds(self, epsilon: float) -> Bounds:
-        return self.delta_answer(epsilon).bounds
+        return self._delta_answer(epsilon).bounds
 
     def trade_off(self, alphas: Sequence[float]) -> TradeOff:
         """Bounds of the least type II error at each type I error, over all pairs of neighbours.
@@ -160,11 +178,12 @@ class FourierAccountant(IntervalAccountant):
         dominating = _Releases.of(self._releases)
         curve = trade_off_from_profile(self._profile(dominating), points)
         explicit = dominating.explicit()
-        if explicit == dominating:
+        if explicit == [dominating]:
             return curve
         # The truth lies below every pair of data sets' curve and above the dominating pair's.
-        above = trade_off_from_profile(self._profile(explicit), points)
-        return TradeOff(points, curve.lower, np.maximum(curve.lower, above.upper))
+        curves = [trade_off_from_profile(self._profile(pairs), points) for pairs in explicit]
+        above = np.min([found.upper for found in curves], axis=0)
+        return TradeOff(points, curve.lower, np.maximum(curve.lower, above))
 
     def _profile(self, releases: "_Releases") -> Profile:
         """Bounds of δ at many ε for exactly these pairs."""
@@ -189,10 +208,12 @@ class FourierAccountant(IntervalAccountant):
             proved = answer.bounds.intersect(engines.without_engine(dominating.parts))
             answer = Answer(proved, answer.engine)
         explicit = dominating.explicit()
-        if explicit == dominating:
+        if explicit == [dominating]:
             return answer
         # The truth lies above every pair of data sets and below the dominating pair.
-        below = self._ask(engines, explicit)
+        below = max(
+            (self._ask(engines, pairs) for pairs in explicit), key=lambda found: found.bounds.lower
+        )
         bounds = Bounds(below.bounds.lower, answer.bounds.upper)
         engine = answer.engine if answer.engine == below.engine else "contour and grid"
         return Answer(bounds, engine)
@@ -279,9 +300,14 @@ class _Releases:
         """What has been composed."""
         return cls(tuple(composition.items()))
 
-    def explicit(self) -> "_Releases":
-        """The same with pairs that data sets realise, for the lower end."""
-        return _Releases(tuple((explicit_pair(release), count) for release, count in self.parts))
+    def explicit(self) -> list["_Releases"]:
+        """The same with pairs that data sets realise, for the lower end: one or more choices."""
+        pairs = [(explicit_pairs(release), count) for release, count in self.parts]
+        choices = max(len(found) for found, _ in pairs)
+        return [
+            _Releases(tuple((found[min(k, len(found) - 1)], count) for found, count in pairs))
+            for k in range(choices)
+        ]
 
     def bracket(self) -> tuple["_Releases | None", "_Releases"]:
         """The same with pairs that a grid can hold, from above (None: none is known) and below."""
