@@ -1,8 +1,8 @@
 """Events that dp-accounting has no word for.
 
-Those that state a guarantee, such as `EpsilonDeltaDpEvent`, stand for the worst mechanism that keeps
-it: both ends of an interval are that mechanism's, and one that does better may cost less. Their
-parameters are stated for a pair of neighbours, whatever the relation is: no factor 2 under
+Those that state a guarantee, such as `EpsilonDeltaDpEvent`, stand for the worst mechanism that
+keeps it: both ends of an interval are that mechanism's, and one that does better may cost less.
+Their parameters are stated for a pair of neighbours, whatever the relation is: no factor 2 under
 REPLACE_ONE.
 """
 

@@ -210,7 +210,7 @@ def test_impossible_event_parameters_are_named(accountant, event, name):
         fresh(accountant, ADD, event)
 
 
-@pytest.mark.parametrize("delta", [0.0, -1e-5, 1.0, 2.0, math.nan, math.inf, "1e-5", None, True])
+@pytest.mark.parametrize("delta", [-1e-5, 1.0, 2.0, math.nan, math.inf, "1e-5", None, True])
 def test_impossible_delta_is_named(accountant, delta):
     composed = fresh(accountant, ADD, dpa.GaussianDpEvent(1.0))
     for ask in (composed.get_epsilon_bounds, composed.get_epsilon):
