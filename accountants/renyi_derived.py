@@ -155,9 +155,11 @@ def _log_of_mean(probabilities: Sequence[float], exponents: Sequence[float]) -> 
 def _bounded_range(epsilon: float, order: float) -> float:
     """log(sinh(cε/2)/(c·sinh(ε/2)))/(α−1), c = 2α − 1; at most ε."""
     half, factor = 0.5 * epsilon, 2.0 * order - 1.0
-    if factor * half < 1e-3:
-        # log(sinh(x)/x) = x²/6 − x⁴/180 + …, an alternating series: the first term is above.
-        value = (factor * factor - 1.0) * half * half / 6.0 + (half**4) / 180.0
+    far = factor * half
+    if far < 1e-2:
+        # log(sinh(x)/x) = x²/6 − x⁴/180 + x⁶/2835 − …, each partial sum on the next one's side.
+        value = (far - half) * (far + half) * (1.0 / 6.0 - (far * far + half * half) / 180.0)
+        value = (value + far**6 / 2835.0) * (1.0 + _ROUNDING)
     else:
         value = _log_sinhc(factor * half) - _log_sinhc(half)
         value += 64.0 * UNIT_ROUNDOFF * (1.0 + factor * half)

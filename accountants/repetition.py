@@ -29,7 +29,7 @@ _ROUNDING = 1e-11
 # γ is found to less than this, and taken smaller by as much.
 _GAMMA_ROUNDING = 1e-9
 # λ̂ − 1 that are tried; each of them gives a bound.
-_EXCESSES = np.geomspace(1e-4, 1e5, 200)
+_EXCESSES: list[float] = np.geomspace(1e-4, 1e5, 200).tolist()
 
 
 def divergence(parts: Parts, mean: float, shape: float, order: float, inner: Divergence) -> float:
@@ -60,17 +60,18 @@ def _constant(parts: Parts, mean: float, shape: float, inner: Divergence) -> flo
     if mean == 1.0:  # One run, always.
         return 0.0
     toll = -math.log(halting_parameter(mean, shape))
-    return (1.0 + shape) * min(
+    least = min(
         (excess * _of_one_run(parts, 1.0 + excess, inner) + toll) / (1.0 + excess)
-        for excess in _EXCESSES.tolist()
+        for excess in _EXCESSES
     )
+    return (1.0 + shape) * least
 
 
 @functools.lru_cache(maxsize=4096)
 def _delta(parts: Parts, epsilon: float, inner: Divergence) -> float:
     """δ̂ of one run at ε̂, from its divergences (Canonne, Kamath, Steinke 2020, Proposition 12)."""
     best = 0.0
-    for excess in _EXCESSES.tolist():
+    for excess in _EXCESSES:
         order = 1.0 + excess
         gap = _of_one_run(parts, order, inner) - epsilon + math.log1p(-1.0 / order)
         best = min(best, excess * gap - math.log(order))

@@ -129,14 +129,15 @@ def _epsilon_delta(event: events.EpsilonDeltaDpEvent) -> Resolution:
 def _bounded_range(epsilon: float) -> Resolution:
     if not epsilon:
         return NoOp
-    pairs = []
+    pairs, whole = [], epsilon
+    epsilon *= 1.0 - 1e-14  # Not a rounding more than the range that is allowed.
     for share in _SHARES:
         yes, no = share * epsilon, (share - 1.0) * epsilon
         # (e^ε − e^t)/(e^ε − 1) and its complement, (e^t − 1)/(e^ε − 1).
         log_yes = math.log(-math.expm1(no)) - math.log(-math.expm1(-epsilon))
         log_no = math.log(-math.expm1(-yes)) - math.log(-math.expm1(-epsilon)) + no
         pairs.append(releases.TwoOutcomes(yes, no, log_yes, log_no))
-    return releases.Between(releases.BoundedRange(epsilon), tuple(pairs))
+    return releases.Between(releases.BoundedRange(whole), tuple(pairs))
 
 
 def _permute_and_flip(epsilon: float) -> Resolution:

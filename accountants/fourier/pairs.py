@@ -295,21 +295,25 @@ def pair_laws(release: elementary.Elementary) -> PairLaws:
     return _derived_laws(release)
 
 
+def _rounded_down(log_mass: float) -> float:
+    """A mass below that of a logarithm that is off by few roundings: for explicit pairs only."""
+    return math.exp(log_mass - 1e-14 * (1.0 + abs(log_mass)))
+
+
 def _derived_laws(release: elementary.Elementary) -> PairLaws:
     """`pair_laws` of `accountants.releases`."""
     match release:
         case releases.Between(above, _):
             return pair_laws(above)
         case releases.PureResponse(epsilon):
-            masses = special.expit(-epsilon), special.expit(epsilon)
-            law: LossLaw = AtomicLaw(
-                (-epsilon, epsilon), (float(masses[0]), float(masses[1])), (epsilon, 2.0 * epsilon)
-            )
+            low, high = float(special.expit(-epsilon)), float(special.expit(epsilon))
+            law: LossLaw = AtomicLaw((-epsilon, epsilon), (low, high), (epsilon, 2.0 * epsilon))
             return law, law
         case releases.TwoOutcomes(yes, no, log_yes, log_no):
-            forward = AtomicLaw((no, yes), (math.exp(log_no), math.exp(log_yes)), (yes, yes - no))
-            masses = math.exp(log_yes - yes), math.exp(log_no - no)
-            return forward, AtomicLaw((-yes, -no), masses, (-no, yes - no))
+            p = _rounded_down(log_no), _rounded_down(log_yes)
+            q = _rounded_down(log_yes - yes), _rounded_down(log_no - no)
+            forward = AtomicLaw((no, yes), p, (yes, yes - no))
+            return forward, AtomicLaw((-yes, -no), q, (-no, yes - no))
         case releases.BoundedRange(epsilon):
             law = BoundedRangeLaw(epsilon)
             return law, law

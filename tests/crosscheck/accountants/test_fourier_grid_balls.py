@@ -107,7 +107,7 @@ def bounded_range_delta(top, epsilon):
 
 def discrete_gaussian_delta(deviation, shift, epsilon):
     reach = int(60 * float(deviation)) + shift
-    masses = {x: (-arb(x) ** 2 / (2 * deviation**2)).exp() for x in range(-reach, reach + 1)}
+    masses = {x: (-(arb(x) ** 2) / (2 * deviation**2)).exp() for x in range(-reach, reach + 1)}
     total = sum(masses.values())
     found = arb(0)
     for x in range(-reach + shift, reach + 1):
