@@ -50,7 +50,7 @@ from dp_accounting.dp_event import (
 )
 from scipy import stats
 
-from accountants import elementary, events, releases, validate
+from accountants import elementary, events, pure, releases, validate
 from accountants.elementary import NonPrivate, NoOp, NotSupportedError, Resolution
 
 __all__ = ["resolve"]
@@ -62,6 +62,9 @@ _MOST_DRAWS = 10**5
 # Pure ε beyond which likelihood ratios leave the doubles.
 _LARGEST_EPSILON = 1e100
 _LEAST_EPSILON = 1e-100
+_LARGE_EPSILON = 500.0
+# Noise of more than this ε is not sampled: likelihood ratios leave the doubles.
+_LARGEST_SAMPLED = 1e4
 # Places t/ε of two candidates' losses t and t − ε; 1 − t/ε is the other direction.
 _SHARES = (0.5, 0.58, 0.67, 0.8, 0.95)
 # Chances of a truncation that no δ sees.
@@ -137,7 +140,9 @@ def _bounded_range(epsilon: float) -> Resolution:
         log_yes = math.log(-math.expm1(no)) - math.log(-math.expm1(-epsilon))
         log_no = math.log(-math.expm1(-yes)) - math.log(-math.expm1(-epsilon)) + no
         pairs.append(releases.TwoOutcomes(yes, no, log_yes, log_no))
-    return releases.Between(releases.BoundedRange(whole), tuple(pairs))
+    # Of so large a range nothing is gained over pure ε.
+    above = releases.BoundedRange if whole <= _LARGE_EPSILON else releases.PureResponse
+    return releases.Between(above(whole), tuple(pairs))
 
 
 def _permute_and_flip(epsilon: float) -> Resolution:
@@ -213,6 +218,12 @@ def _poisson(event: dpa.PoissonSampledDpEvent, relation: NeighboringRelation) ->
             "Poisson sampling under REPLACE_ONE is accounted for around Gaussians only: for other "
             f"noise no dominating pair is known; found {type(inner).__name__}"
         )
+    epsilon = pure.largest_loss(found)
+    if _LARGEST_SAMPLED < epsilon < math.inf:
+        raise NotSupportedError(
+            f"sampling around noise of pure epsilon above {_LARGEST_SAMPLED:g} is not accounted "
+            f"for, got {epsilon!r}"
+        )
     if isinstance(found, elementary.ZeroConcentrated):
         return releases.SampledZeroConcentrated(rate, found.rho, found.xi)
     if isinstance(found, releases.Between):
@@ -249,7 +260,8 @@ def _truncated(
         cut = elementary.FixedSizeGaussian(joins, noise)
     parts = [(min(1.0, whole * up), plain), (min(1.0, truncates * up), cut)]
     chances, found = zip(*((chance, part) for chance, part in parts if chance), strict=True)
-    return releases.Between(releases.Labelled(chances, found), (explicit,))
+    above = releases.Labelled(chances, found) if len(found) > 1 else found[0]
+    return releases.Between(above, (explicit,))
 
 
 def _resolve_gaussian_sample(

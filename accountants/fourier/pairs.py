@@ -321,11 +321,8 @@ def _derived_laws(release: elementary.Elementary) -> PairLaws:
             law = DiscreteGaussianLaw(deviation, sensitivity)
             return law, law
         case releases.Sampled(rate, inner):
-            forward, backward = pair_laws(inner)
-            return (
-                SampledLaw(forward, backward, rate, removes=True),
-                SampledLaw(forward, backward, rate, removes=False),
-            )
+            pair = pair_laws(inner)
+            return SampledLaw(*pair, rate, removes=True), SampledLaw(*pair, rate, removes=False)
         case releases.Labelled():
             return _labelled(release)
         case releases.FixedSizeGroups():

@@ -170,6 +170,12 @@ def derived_truths():
             remove, add = pair_laws(releases.Sampled(rate, release))
             yield remove, functools.partial(sampled_remove_delta, arb(rate), delta)
             yield add, functools.partial(sampled_add_delta, arb(rate), delta)
+    # Rates next to 1, where e^λ is far below 1.
+    steep = functools.partial(laplace_delta, arb(0.01))
+    for rate in (1.0 - 1e-6, 1.0 - 2.0**-53):
+        remove, add = pair_laws(releases.Sampled(rate, elementary.Laplace(0.01)))
+        yield remove, functools.partial(sampled_remove_delta, arb(rate), steep)
+        yield add, functools.partial(sampled_add_delta, arb(rate), steep)
     one, two = elementary.PoissonGaussian(0.1, 1.0), elementary.PoissonGaussian(0.07, 0.5)
     label = pair_laws(releases.Labelled((0.875, 0.125), (one, two)))
     for law, direction in zip(label, (remove_delta, add_delta), strict=True):

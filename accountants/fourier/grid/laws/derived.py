@@ -44,9 +44,13 @@ def _unmixed(rate: float, mixed: FloatArray) -> FloatArray:
     reachable = mixed > log_rest
     safe = np.where(reachable, mixed, 0.0)
     with np.errstate(divide="ignore"):
-        near = np.log1p(np.maximum(np.expm1(np.minimum(safe, 30.0)) / rate, -1.0))
+        near = np.log1p(np.maximum(np.expm1(np.clip(safe, -1.0, 30.0)) / rate, -1.0))
         far = safe - log_rate + np.log1p(-(1.0 - rate) * np.exp(-np.maximum(safe, 30.0)))
-    return np.where(reachable, np.where(safe < 30.0, near, far), -np.inf)
+        # Where e^λ is small, 1 − e^λ has lost its digits: from e^λ − (1 − q) = q·e^l.
+        rise = np.clip(safe - log_rest, 0.0, 60.0)
+        low = log_rest - log_rate + np.log(np.expm1(rise))
+    found = np.where(safe < 30.0, np.where(safe < -math.log(2.0), low, near), far)
+    return np.where(reachable, found, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class SampledLaw:
     def _places(self, losses: FloatArray) -> FloatArray:
         """Non-decreasing losses of (P, Q), for losses of this pair increasing, or decreasing."""
         mixed = losses if self.removes else -losses
-        places = np.clip(_unmixed(self.rate, mixed), -_FAR, _FAR)
+        most, least = (min(_FAR, 2.0 * law.highest + 1.0) for law in (self.forward, self.backward))
+        places = np.clip(_unmixed(self.rate, mixed), -least, most)
         # What lies at an end of all losses is within, whatever the rounding.
         for law, sign in ((self.forward, 1.0), (self.backward, -1.0)):
             if law.highest < math.inf:
