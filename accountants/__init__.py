@@ -36,11 +36,12 @@ from accountants.events import (
     EpsilonDeltaDpEvent,
     ExponentialMechanismDpEvent,
     PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
     cyclic_poisson_event,
 )
 from accountants.filters import RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
-from accountants.fourier.shuffling import shuffled_epsilon_bounds
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
 from accountants.risk import MembershipRisk, membership_risk
@@ -63,7 +64,9 @@ __all__ = [
     "PermuteAndFlipDpEvent",
     "RenyiAccountant",
     "RenyiFilter",
+    "ShuffledDpEvent",
     "TradeOff",
+    "UserDpEvent",
     "calibrate_noise",
     "calibrate_steps",
     "classical",
@@ -77,7 +80,6 @@ __all__ = [
     "event_to_json",
     "gaussian",
     "membership_risk",
-    "shuffled_epsilon_bounds",
     "support_table",
     "trade_off",
 ]

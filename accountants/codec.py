@@ -24,6 +24,8 @@ from accountants.events import (
     EpsilonDeltaDpEvent,
     ExponentialMechanismDpEvent,
     PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
 )
 from accountants.sampling import SamplingKind, check_accounted
 
@@ -54,6 +56,8 @@ _EVENT_TYPES: Mapping[str, type[dpa.DpEvent]] = {
         dp_event.SampledWithReplacementDpEvent,
         dp_event.SampledWithoutReplacementDpEvent,
         dp_event.SelfComposedDpEvent,
+        ShuffledDpEvent,
+        UserDpEvent,
         dp_event.SingleEpochTreeAggregationDpEvent,
         dp_event.TruncatedSubsampledGaussianDpEvent,
         dp_event.UnsupportedDpEvent,

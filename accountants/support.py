@@ -15,13 +15,15 @@ from dp_accounting.dp_event import (
     TruncatedSubsampledGaussianDpEvent,
 )
 
-from accountants import elementary, resolution
+from accountants import elementary, groups, resolution
 from accountants.events import (
     BallsInBinsDpEvent,
     DiscreteGaussianDpEvent,
     EpsilonDeltaDpEvent,
     ExponentialMechanismDpEvent,
     PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
 )
 from accountants.fourier import FourierAccountant
 from accountants.moments import MomentsAccountant
@@ -33,6 +35,7 @@ EXAMPLES: Mapping[str, dpa.DpEvent] = {
     "Poisson-sampled Gaussian": dpa.PoissonSampledDpEvent(0.1, _GAUSSIAN),
     "fixed-size batch, Gaussian": dpa.SampledWithoutReplacementDpEvent(100, 10, _GAUSSIAN),
     "balls in bins, Gaussian": BallsInBinsDpEvent(10, _GAUSSIAN),
+    "shuffled batches, Gaussian": ShuffledDpEvent(10, _GAUSSIAN),
     "batch with replacement, Gaussian": dpa.SampledWithReplacementDpEvent(100, 10, _GAUSSIAN),
     "Laplace": dpa.LaplaceDpEvent(1.0),
     "Poisson-sampled Laplace": dpa.PoissonSampledDpEvent(0.1, dpa.LaplaceDpEvent(1.0)),
@@ -44,6 +47,10 @@ EXAMPLES: Mapping[str, dpa.DpEvent] = {
     "randomised response": dpa.RandomizedResponseDpEvent(0.5, 3),
     # Of three: one with zero and another value is a sampled Gaussian.
     "mixture of Gaussians": MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.9, 0.05, 0.05]),
+    "users of 4 records, Poisson-sampled Gaussian": groups.user_event(1.0, 0.1, 4),
+    "users of 4 records, fixed-size batch, Gaussian": UserDpEvent(
+        4, dpa.SampledWithoutReplacementDpEvent(100, 10, _GAUSSIAN)
+    ),
     "zCDP": dpa.ZCDpEvent(0.1),
     "Poisson-sampled zCDP": dpa.PoissonSampledDpEvent(0.1, dpa.ZCDpEvent(0.1)),
     "truncated Poisson, Gaussian": TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0),

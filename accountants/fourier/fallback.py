@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from scipy import special
 
-from accountants import elementary, releases
+from accountants import elementary, groups, releases
 from accountants.bounds import Bounds
 from accountants.renyi import RenyiAccountant
 
@@ -71,6 +71,8 @@ def _dominating(release: elementary.Elementary) -> elementary.Elementary:
     Sampling only helps; a mixture is dominated by its largest sensitivity (see `pairs`); and every
     pair of pure ε by the randomised response of that ε (Kairouz, Oh, Viswanath 2015, Theorem 2).
     """
+    if isinstance(release, elementary.GroupGaussian):
+        return elementary.Gaussian(release.reach / release.noise_multiplier)
     if isinstance(release, elementary.PoissonGaussian) and release.noise_multiplier < _LITTLE_NOISE:
         return elementary.Gaussian(1.0 / release.noise_multiplier)
     if (
@@ -105,6 +107,12 @@ def _variation(release: elementary.Elementary) -> float:
             return rate * _gaussian_variation(1.0 / noise_multiplier)
         case elementary.PoissonGaussianReplace(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
+        case elementary.GroupGaussian(records, rate, noise_multiplier, replaced, population):
+            width = (2.0 if replaced else 1.0) / noise_multiplier
+            return math.fsum(
+                probability * _gaussian_variation(j * width)
+                for j, probability in enumerate(groups.counts(records, rate, population))
+            )
         case elementary.FixedSizeGaussian(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
         case elementary.AllocatedGaussian(_, noise_multiplier):
