@@ -30,7 +30,16 @@ from accountants.dp_sgd import (
     epsilon_curve,
     trade_off,
 )
-from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
+from accountants.events import (
+    BallsInBinsDpEvent,
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
+    cyclic_poisson_event,
+)
 from accountants.filters import RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
 from accountants.moments import MomentsAccountant
@@ -44,11 +53,15 @@ __all__ = [
     "BoundsError",
     "Certificate",
     "CrossCheck",
+    "DiscreteGaussianDpEvent",
     "EpsilonCurve",
+    "EpsilonDeltaDpEvent",
+    "ExponentialMechanismDpEvent",
     "FourierAccountant",
     "IntervalAccountant",
     "MembershipRisk",
     "MomentsAccountant",
+    "PermuteAndFlipDpEvent",
     "RenyiAccountant",
     "RenyiFilter",
     "ShuffledDpEvent",
@@ -58,6 +71,7 @@ __all__ = [
     "calibrate_steps",
     "classical",
     "crosscheck",
+    "cyclic_poisson_event",
     "delta_bounds",
     "epsilon_bounds",
     "epsilon_curve",

@@ -18,7 +18,15 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from accountants import validate
-from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
+from accountants.events import (
+    BallsInBinsDpEvent,
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
+)
 from accountants.sampling import SamplingKind, check_accounted
 
 VERSION = 1
@@ -31,6 +39,10 @@ _EVENT_TYPES: Mapping[str, type[dpa.DpEvent]] = {
     cls.__name__: cls
     for cls in (
         BallsInBinsDpEvent,
+        DiscreteGaussianDpEvent,
+        EpsilonDeltaDpEvent,
+        ExponentialMechanismDpEvent,
+        PermuteAndFlipDpEvent,
         dp_event.ComposedDpEvent,
         dp_event.DiscreteLaplaceDpEvent,
         dp_event.GaussianDpEvent,

@@ -1,9 +1,9 @@
 """From events to elementary releases: what one release does to one neighbouring pair of data sets.
 
 An event says what was released, a relation which data sets are neighbours; together they fix an
-*elementary release*, a frozen value with every factor of the sensitivity in place. `resolve` is the
-only place in the accountants where a relation is interpreted, so that no two of them can read it
-differently:
+*elementary release*, a frozen value with every factor of the sensitivity in place. `resolve`, with
+`accountants.resolution` for the events that are built from others, is the only place in the
+accountants where a relation is interpreted, so that no two of them can read it differently:
 
 * `noise_multiplier` is the noise's standard deviation over C, the norm bound of one record.
 * Under ADD_OR_REMOVE_ONE and REPLACE_SPECIAL (a record becomes the zero record) a sum moves by at
@@ -23,7 +23,7 @@ import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
-from accountants import groups, validate
+from accountants import groups, releases, validate
 from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
 
 SMALLEST_RATE = 1e-100
@@ -188,6 +188,17 @@ Elementary: TypeAlias = (
     | RandomizedResponse
     | MixtureOfGaussians
     | ZeroConcentrated
+    | releases.PureResponse
+    | releases.Revealed
+    | releases.BoundedRange
+    | releases.TwoOutcomes
+    | releases.DiscreteGaussian
+    | releases.Sampled
+    | releases.Labelled
+    | releases.FixedSizeGroups
+    | releases.Between
+    | releases.SampledZeroConcentrated
+    | releases.RepeatAndSelect
 )
 
 

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import elementary, gaussian, validate
+from accountants import elementary, gaussian, releases, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 from accountants.fourier import fallback
@@ -23,6 +24,7 @@ from accountants.fourier.pairs import (
     composed_laws,
     dominating_pair,
     explicit_pair,
+    unheld,
 )
 from accountants.fourier.profile import Profile, along_contours, on_grid, one_by_one
 from accountants.fourier.trade_off import TradeOff, checked, trade_off_from_profile
@@ -106,6 +108,10 @@ class FourierAccountant(IntervalAccountant):
         elementary.DiscreteLaplace,
         elementary.RandomizedResponse,
         elementary.MixtureOfGaussians,
+        releases.PureResponse,
+        releases.DiscreteGaussian,
+        releases.Sampled,
+        releases.Between,
     )
 
     def __init__(
@@ -116,6 +122,13 @@ class FourierAccountant(IntervalAccountant):
         super().__init__(neighboring_relation)
         self._tolerance = validate.open_unit("tolerance", tolerance)
 
+    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+        found = super()._resolve(event)
+        reason = unheld(found)
+        if reason is not None:
+            raise elementary.NotSupportedError(reason)
+        return found
+
     @property
     def _aim(self) -> float:
         """The tolerance; shuffled batches, whose gap nothing closes, are not worth a fine one."""
@@ -124,9 +137,12 @@ class FourierAccountant(IntervalAccountant):
 
     def epsilon_answer(self, delta: float) -> Answer:
         """`get_epsilon_bounds`, with the engine that found it."""
-        delta = validate.open_unit("delta", delta)
-        if self._non_private or not self._releases:
+        delta = validate.half_open_unit("delta", delta)
+        if self._non_private or not self._releases or self._revealed or delta == 0.0:
             return Answer(self.get_epsilon_bounds(delta), "closed form")
+        return self._epsilon_answer(delta)
+
+    def _epsilon_answer(self, delta: float) -> Answer:
         tolerance = self._aim
         return self._answer(
             _Engines(
@@ -142,8 +158,11 @@ class FourierAccountant(IntervalAccountant):
     def delta_answer(self, epsilon: float) -> Answer:
         """`get_delta_bounds`, with the engine that found it."""
         epsilon = validate.non_negative("epsilon", epsilon)
-        if self._non_private or not self._releases:
+        if self._non_private or not self._releases or self._revealed:
             return Answer(self.get_delta_bounds(epsilon), "closed form")
+        return self._delta_answer(epsilon)
+
+    def _delta_answer(self, epsilon: float) -> Answer:
         tolerance = self._aim
         return self._answer(
             _Engines(
@@ -157,10 +176,10 @@ class FourierAccountant(IntervalAccountant):
         )
 
     def _epsilon_bounds(self, delta: float) -> Bounds:
-        return self.epsilon_answer(delta).bounds
+        return self._epsilon_answer(delta).bounds
 
     def _delta_bounds(self, epsilon: float) -> Bounds:
-        return self.delta_answer(epsilon).bounds
+        return self._delta_answer(epsilon).bounds
 
     def trade_off(self, alphas: Sequence[float]) -> TradeOff:
         """Bounds of the least type II error at each type I error, over all pairs of neighbours.

@@ -56,9 +56,14 @@ import math
 from dataclasses import replace
 from typing import TypeAlias
 
-from accountants import elementary, groups
+from scipy import special
+
+from accountants import elementary, groups, releases
 from accountants.fourier import allocation, shuffling
+from accountants.fourier.grid.laws.bounded_range import BoundedRangeLaw
+from accountants.fourier.grid.laws.derived import MixedLaw, SampledLaw
 from accountants.fourier.grid.laws.discrete import AtomicLaw, SymmetrisedLaw
+from accountants.fourier.grid.laws.discrete_gaussian import MOST_NOISE, DiscreteGaussianLaw
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw, Kind
 from accountants.fourier.grid.laws.laplace import DiscreteLaplaceLaw, LaplaceLaw
 from accountants.fourier.grid.laws.law import LossLaw
@@ -71,6 +76,7 @@ __all__ = [
     "dominating_pair",
     "explicit_pair",
     "pair_laws",
+    "unheld",
 ]
 
 PairLaws: TypeAlias = tuple[LossLaw, LossLaw]
@@ -83,9 +89,11 @@ Under composition all releases are taken in the same direction; the answer is th
 _STEEPEST = 256.0
 _MOST_COMPONENTS = 128
 _MOST_SENSITIVE = 2**48
+# Chances that no δ sees.
+_RAREST = 1e-60
 # With less noise, likelihood ratios of an epoch leave the range of doubles.
 _LEAST_ALLOCATED_NOISE = 0.05
-CHOICES = 2
+CHOICES = 5
 """How many explicit pairs a release has at most."""
 
 
@@ -95,6 +103,8 @@ def dominating_pair(release: elementary.Elementary) -> elementary.Elementary:
     >>> dominating_pair(elementary.ShuffledGaussian(10, 2.0, 1.0, replaced=True))
     Gaussian(mu=1.0)
     """
+    if isinstance(release, releases.Between):
+        return dominating_pair(release.above)
     if isinstance(release, elementary.FixedSizeGroupGaussian):
         return _fixed_size_group(release, 0.5, replaced=True)
     if isinstance(release, elementary.ShuffledGaussian):
@@ -129,6 +139,8 @@ def explicit_pair(release: elementary.Elementary, choice: int = 0) -> elementary
         if release.replaced:
             noise *= 0.5
         return elementary.AllocatedGaussian(steps, noise, from_below=True, share=share)
+    if isinstance(release, releases.Between):
+        return release.below[min(choice, len(release.below) - 1)]
     return release
 
 
@@ -139,6 +151,20 @@ def _fixed_size_group(
     return elementary.GroupGaussian(
         release.records, release.sampling_rate, noise, replaced, population
     )
+
+
+def unheld(release: elementary.Resolution) -> str | None:
+    """Why no grid holds a release, not even one that brackets it; None if one does."""
+    if isinstance(release, releases.Between):
+        return unheld(release.above)
+    if isinstance(release, releases.Sampled):
+        return unheld(release.release)
+    if isinstance(release, releases.DiscreteGaussian) and release.standard_deviation > MOST_NOISE:
+        return (
+            f"a discrete Gaussian of parameter above {MOST_NOISE:g} has more atoms than a grid "
+            f"holds, got {release.standard_deviation!r}; RenyiAccountant accounts for it"
+        )
+    return None
 
 
 def bracket(
@@ -177,7 +203,23 @@ def bracket(
         return release, release
     if isinstance(release, elementary.MixtureOfGaussians):
         return _mixture_bracket(release)
+    if isinstance(release, releases.Between):
+        return bracket(release.above)
+    if isinstance(release, releases.Sampled):
+        above, below = bracket(release.release)
+        return above and replace(release, release=above), replace(release, release=below)
+    if isinstance(release, releases.Labelled):
+        return _labelled_bracket(release)
     return release, release
+
+
+def _labelled_bracket(
+    release: releases.Labelled,
+) -> tuple[elementary.Elementary | None, elementary.Elementary]:
+    pairs = [bracket(part) for part in release.releases]
+    above = tuple(high for high, _ in pairs if high is not None)
+    below = replace(release, releases=tuple(low for _, low in pairs))
+    return replace(release, releases=above) if len(above) == len(pairs) else None, below
 
 
 def _mixture_bracket(
@@ -246,6 +288,34 @@ def _randomized_response(release: elementary.RandomizedResponse) -> PairLaws:
     return has, has_not
 
 
+def _fixed_size_groups(release: releases.FixedSizeGroups) -> PairLaws:
+    """The Gaussians' choice, sampled, and symmetrised: see the module's docstring.
+
+    Choices that are too rare to be told from none, or beyond any grid, count as giving all away.
+    The Gaussian pair has mirror images and no atom at 0: P(L > 0) = 1 − Q(L > 0), so that the atom
+    at 0 is 1 − q − 2(1 − q)·Q(L > 0), with Q(L > 0) = (1 − erf(μ/√8))/2 for each Gaussian.
+    """
+    kept, agree, revealed = [], 0.0, 0.0
+    for weight, mu in zip(release.probabilities, release.mus, strict=True):
+        if weight < _RAREST or mu > _STEEPEST:
+            revealed += weight * (1.0 + 1e-15)
+        else:
+            kept.append((weight, GaussianMixtureLaw(Kind.REMOVE, (1.0,), (mu,))))
+        agree += weight * math.erf(mu / math.sqrt(8.0))
+    choice = MixedLaw(tuple(law for _, law in kept), tuple(w for w, _ in kept), revealed)
+    sampled = SampledLaw(choice, choice, release.sampling_rate, removes=True)
+    law = SymmetrisedLaw(sampled, (1.0 - release.sampling_rate) * agree)
+    return law, law
+
+
+def _labelled(release: releases.Labelled) -> PairLaws:
+    laws = [pair_laws(part) for part in release.releases]
+    first, second = (
+        MixedLaw(tuple(pair[index] for pair in laws), release.probabilities) for index in (0, 1)
+    )
+    return first, second
+
+
 def composed_laws(
     release: elementary.Elementary, count: int, *, coarse: bool = False
 ) -> tuple[PairLaws, int]:
@@ -282,7 +352,8 @@ def pair_laws(release: elementary.Elementary) -> PairLaws:
     if isinstance(release, elementary.FixedSizeGaussian):
         rate, shift = release.sampling_rate, 2.0 / release.noise_multiplier
         remove = _sampled(rate, shift, Kind.REMOVE)
-        symmetric: LossLaw = remove if rate == 1.0 else SymmetrisedLaw(remove)
+        agree = (1.0 - rate) * math.erf(shift / math.sqrt(8.0))
+        symmetric: LossLaw = remove if rate == 1.0 else SymmetrisedLaw(remove, agree)
         return symmetric, symmetric
     if isinstance(release, elementary.AllocatedGaussian):
         return composed_laws(release, 1)[0]
@@ -300,7 +371,42 @@ def pair_laws(release: elementary.Elementary) -> PairLaws:
         return _randomized_response(release)
     if isinstance(release, elementary.MixtureOfGaussians):
         return _mixture(release)
+    return _derived_laws(release)
+
+
+def _rounded_down(log_mass: float) -> float:
+    """A mass below that of a logarithm that is off by few roundings: for explicit pairs only."""
+    return math.exp(log_mass - 1e-14 * (1.0 + abs(log_mass)))
+
+
+def _derived_laws(release: elementary.Elementary) -> PairLaws:
+    """`pair_laws` of `accountants.releases`."""
+    match release:
+        case releases.Between(above, _):
+            return pair_laws(above)
+        case releases.PureResponse(epsilon):
+            low, high = float(special.expit(-epsilon)), float(special.expit(epsilon))
+            law: LossLaw = AtomicLaw((-epsilon, epsilon), (low, high), (epsilon, 2.0 * epsilon))
+            return law, law
+        case releases.TwoOutcomes(yes, no, log_yes, log_no):
+            p = _rounded_down(log_no), _rounded_down(log_yes)
+            q = _rounded_down(log_yes - yes), _rounded_down(log_no - no)
+            forward = AtomicLaw((no, yes), p, (yes, yes - no))
+            return forward, AtomicLaw((-yes, -no), q, (-no, yes - no))
+        case releases.BoundedRange(epsilon):
+            law = BoundedRangeLaw(epsilon)
+            return law, law
+        case releases.DiscreteGaussian(deviation, sensitivity):
+            law = DiscreteGaussianLaw(deviation, sensitivity)
+            return law, law
+        case releases.Sampled(rate, inner):
+            pair = pair_laws(inner)
+            return SampledLaw(*pair, rate, removes=True), SampledLaw(*pair, rate, removes=False)
+        case releases.Labelled():
+            return _labelled(release)
+        case releases.FixedSizeGroups():
+            return _fixed_size_groups(release)
     raise elementary.NotSupportedError(
-        "zero-concentrated DP bounds Rényi divergences; it names no pair of distributions whose "
-        "privacy loss could be composed"
+        "zero-concentrated DP and repeat-and-select bound Rényi divergences; they name no pair of "
+        "distributions whose privacy loss could be composed"
     )
