@@ -8,10 +8,11 @@ from typing import Any
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
+from dp_accounting.dp_event import TruncatedSubsampledGaussianDpEvent
 
 from accountants import codec, seals, validate, versions
 from accountants.bounds import Bounds
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
 
 _FORMAT = "dp-assay/certificate"
 _FIRST_FIELDS = {"event", "neighboring_relation", "points", "method", "assumptions", "versions"}
@@ -38,6 +39,14 @@ _SAMPLING_IN_WORDS: dict[type[dpa.DpEvent], str] = {
     ),
     BallsInBinsDpEvent: (
         "Balls in bins: in each epoch each record joins one of the steps, uniformly and on its own."
+    ),
+    ShuffledDpEvent: (
+        "Shuffled epochs: the records are put into random order anew for each pass, and cut into "
+        "batches."
+    ),
+    TruncatedSubsampledGaussianDpEvent: (
+        "Truncated Poisson sampling: each record is in the batch with the stated probability, on "
+        "its own and anew; of a batch that is too large some records are dropped at random."
     ),
 }
 _NO_SAMPLING = "No sampling is counted upon: all records may be in every release."

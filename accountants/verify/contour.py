@@ -2,10 +2,10 @@
 
 With M(z) = E_P[e^{zL}] of the whole composition and any path from a point c > 0 to i·∞ that stays
 in the upper half plane, δ(ε) = (1/π)·Im ∫ M(z)·e^{−zε} / (z(1+z)) dz. Two paths are tried.
-*Upright*, from c: for many steps, whose |M| falls fast. *Leaning*, to x + iR and then upright: for few steps,
-where L has nearly an atom and |M(c+it)| hardly falls; e^{z(atom−ε)} does if the path leans right
-(atom below ε) or left (above). Each sampled step's M is replaced by a sum of exponentials (`laws`),
-S. What is left is
+*Upright*, from c: for many steps, whose |M| falls fast. *Leaning*, to x + iR and then upright: for
+few steps, where L has nearly an atom and |M(c+it)| hardly falls; e^{z(atom−ε)} does if the path
+leans right (atom below ε) or left (above). Each sampled step's M is replaced by a sum of
+exponentials (`laws`), S. What is left is
 
 * Gauss–Legendre of N points on each straight piece: (64/15)·B·ρ^{2−2N}/(1−ρ^{−2})·|half|, B a bound
   on the ellipse of radius ρ (Trefethen, ATAP, Theorem 19.3). |S| and |e^{−zε}| are bounded by sums
