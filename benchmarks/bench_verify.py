@@ -28,7 +28,8 @@ def forgeries(body, answer):
     twice = {"type": "SelfComposedDpEvent", "event": body["event"], "count": 2}
     yield "upper end", {"points": [[delta, 0.0, low * (1 - 1e-6)]]}
     yield "lower end", {"points": [[delta, high * (1 + 1e-6), high * 1.1]]}
-    yield "delta", {"points": [[delta / 2, 0.0, high]]}
+    # Not at `high`: beyond the largest loss every δ is true.
+    yield "delta", {"points": [[delta / 2, 0.0, low * (1 - 1e-6)]]}
     yield "event", {"event": twice, "points": [[delta, 0.0, high]]}
 
 
