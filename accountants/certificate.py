@@ -8,7 +8,10 @@ from typing import Any
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
-from dp_accounting.dp_event import TruncatedSubsampledGaussianDpEvent
+from dp_accounting.dp_event import (
+    MixtureOfGaussiansDpEvent,
+    TruncatedSubsampledGaussianDpEvent,
+)
 
 from accountants import codec, seals, validate, versions
 from accountants.bounds import Bounds
@@ -43,6 +46,10 @@ _SAMPLING_IN_WORDS: dict[type[dpa.DpEvent], str] = {
     ShuffledDpEvent: (
         "Shuffled epochs: the records are put into random order anew for each pass, and cut into "
         "batches."
+    ),
+    MixtureOfGaussiansDpEvent: (
+        "A sum that moves by one of several amounts, drawn anew in each release with the stated "
+        "probabilities: how many of a user's records are in a Poisson sample, say."
     ),
     TruncatedSubsampledGaussianDpEvent: (
         "Truncated Poisson sampling: each record is in the batch with the stated probability, on "
