@@ -75,7 +75,7 @@ class SampledSteps:
         try:
             return repeated_event(noise_multiplier, self.rate, steps, self.kind, self.relation)
         except ValueError as error:
-            raise ValueError(_as_typed(str(error))) from error
+            raise ValueError(as_typed(str(error))) from error
 
     def describe(self) -> str:
         """The sampling in words."""
@@ -93,9 +93,9 @@ class SampledSteps:
         }[self.kind]
 
 
-def _as_typed(message: str) -> str:
+def as_typed(message: str) -> str:
     """A message of the accountants with the options' names."""
-    for name in ("steps", "sampling_rate", "relation"):
+    for name in ("steps", "sampling_rate", "relation", "noise_multiplier"):
         message = message.replace(f"`{name}`", f"`--{name.replace('_', '-')}`")
     return message
 

@@ -1,12 +1,12 @@
-r"""Batches of fixed size under REPLACE_ONE, tight: the adversary's control problem, from both sides.
+r"""Batches of fixed size under REPLACE_ONE, tight: a control problem, solved from both sides.
 
 With T steps to go and ε to spare, an adversary who chooses each step's gradients after seeing the
 outputs so far reaches
 
-    V₀(ε) = (1 − e^ε)₊,   V_{t+1}(ε) = max over triples (g, u, v) of E_P[V_t(ε − L)],   δ(ε) = V_T(ε),
+    V₀(ε) = (1 − e^ε)₊,   V_{t+1}(ε) = max over (g, u, v) of E_P[V_t(ε − L)],   δ(ε) = V_T(ε),
 
-where one step has P = (1−q)N(g) + qN(u), Q = (1−q)N(g) + qN(v), L = log dP/dQ, and g, u, v lie in the
-ball of radius C. This is exact: every strategy is one of the adversary's, adaptive composition
+where one step has P = (1−q)N(g) + qN(u), Q = (1−q)N(g) + qN(v), L = log dP/dQ, and g, u, v lie in
+the ball of radius C. This is exact: every strategy is one of the adversary's, adaptive composition
 included, and every triple is attained by data. `PROOF.md` beside this file has all proofs.
 
 * From above: a cover of all triples by cells, each with one law above all of its own (`geometry`,
@@ -35,7 +35,9 @@ MOST_STEPS = 100_000
 """Above, it would take hours."""
 # The step of the grids over a typical loss, and the relative loss that the cover aims for.
 _EFFORTS = ((0.12, 0.0015), (0.06, 0.0006))
-_LOWER_FINENESS = 0.05
+_LONG_EFFORTS = ((0.2, 0.0015), (0.1, 0.0008))
+_LOWER_FINENESS, _LONG_LOWER_FINENESS = 0.05, 0.1
+_LONG = 3_000
 # δ below this is beyond the reach of the laws.
 _LEAST_DELTA = 1e-100
 
@@ -64,9 +66,9 @@ def epsilon_bounds(
         return fast
     setting, question = Setting(noise_multiplier, rate, steps), Question(delta=delta)
     told = report or _silent
-    lower = lower_end(setting, question, fast, delta, _LOWER_FINENESS, told)
+    lower = lower_end(setting, question, fast, delta, _fineness(steps), told)
     bounds = fast.intersect(Bounds(lower, math.inf))
-    for fineness, loss in _EFFORTS:
+    for fineness, loss in _LONG_EFFORTS if steps > _LONG else _EFFORTS:
         plan = Plan.near(setting, min(1.02 * bounds.lower, bounds.upper), delta, fineness)
         upper = upper_end(setting, plan, question, loss, told)
         bounds = bounds.intersect(Bounds(0.0, upper))
@@ -91,15 +93,19 @@ def delta_bounds(
     told = report or _silent
     at = Bounds(epsilon, epsilon)
     about = max(fast.lower, 1e-6 * fast.upper)
-    lower = lower_end(setting, question, at, about, _LOWER_FINENESS, told)
+    lower = lower_end(setting, question, at, about, _fineness(steps), told)
     bounds = fast.intersect(Bounds(lower, math.inf))
-    for fineness, loss in _EFFORTS:
+    for fineness, loss in _LONG_EFFORTS if steps > _LONG else _EFFORTS:
         plan = Plan.near(setting, epsilon, max(bounds.lower, about), fineness, epsilon)
         upper = upper_end(setting, plan, question, loss, told)
         bounds = bounds.intersect(Bounds(0.0, upper))
         if _narrow(bounds, tolerance):
             break
     return bounds
+
+
+def _fineness(steps: int) -> float:
+    return _LONG_LOWER_FINENESS if steps > _LONG else _LOWER_FINENESS
 
 
 def _narrow(bounds: Bounds, tolerance: float) -> bool:

@@ -1,10 +1,10 @@
-r"""Which cells the cover is made of: small where the maximum over them would otherwise be too large.
+r"""Which cells the cover is made of: small where the maximum would otherwise be too large.
 
 Any cover is valid; this module only makes it a good one, so nothing here is rounded. With the two
-corner triples for a policy, values V_t and the weights μ_t(k) with which an error at (t, k) reaches the
-answer are computed once. A cell's law above costs E_c V_t(k); what the maximum over all cells is above
-the policy's value, weighted by μ and summed, is about what the answer will be too large by. Cells
-that contribute most are split, until the sum is small enough.
+corner triples for a policy, values V_t and the weights μ_t(k) with which an error at (t, k)
+reaches the answer are computed once. A cell's law above costs E_c V_t(k); what the maximum over
+all cells is above the policy's value, weighted by μ and summed, is about what the answer will be
+too large by. Cells that contribute most are split, until the sum is small enough.
 """
 
 from collections.abc import Callable, Sequence

@@ -24,7 +24,7 @@ _LONGEST = 2**17
 _MOST_CELLS = 1500
 _LEAST_CELLS = 60
 # Transforms of 2^14 nodes, or their like, in one pass: a few minutes.
-_MOST_WORK = 1.5e6
+_MOST_WORK = 2e6
 _TAIL_SHARE = 1e-7
 
 
@@ -71,12 +71,13 @@ class Plan:
         reach = min(-float(special.ndtri(max(min(share, 1e-3), 1e-250))), 36.0)
         moments = _LogMoments(setting, reach)
         tilt = moments.tilt(delta)
-        most = epsilon + max(0.05 * epsilon, 4.0 / tilt, 4.0 * moments.size)
+        size = moments.size(tilt)
+        most = epsilon + max(0.05 * epsilon, 4.0 / tilt, 4.0 * size)
         up = moments.highest
-        down = min(up, max(15.0 / tilt, 8.0 * moments.size))
+        down = min(up, max(15.0 / tilt, 8.0 * size))
         span = most + up + down
-        step = max(fineness * moments.size, span / _LONGEST)
-        length = min(2 ** math.ceil(math.log2(span / step + 16.0)), _LONGEST)
+        step = max(fineness * size, span / _LONGEST)
+        length = min(2 ** max(math.ceil(math.log2(span / step + 16.0) - 0.2), 6), _LONGEST)
         step = span / (0.97 * length - 12.0)
         if node:
             # One node more or less moves the step by little, unless there are few nodes.
@@ -92,26 +93,35 @@ class _LogMoments:
         length = 2.0 / setting.noise_multiplier
         z = np.linspace(-reach, reach + length, 20_001)
         ratio = length * z - 0.5 * length * length
-        self._loss = np.logaddexp(
-            math.log1p(-setting.rate), math.log(setting.rate) + ratio
-        )
+        self._loss = np.logaddexp(math.log1p(-setting.rate), math.log(setting.rate) + ratio)
         log_mass = -0.5 * z * z + self._loss
         self._log_mass = log_mass - special.logsumexp(log_mass)
         self._steps = setting.steps
         self.highest = float(self._loss[-1])
-        self.size = math.sqrt(float(np.exp(self._log_mass) @ self._loss**2))
+        self._least = math.sqrt(float(np.exp(self._log_mass) @ self._loss**2))
+
+    def size(self, tilt: float) -> float:
+        """A step's typical loss where it matters: the deviation of a Gaussian loss of this moment.
+
+        A grid of step h adds about θ(1+θ)h²/12 to the log moment, and θ(1+θ)s²/2 is that of a
+        Gaussian.
+        """
+        return max(math.sqrt(2.0 * self._moment(tilt) / (tilt * (1.0 + tilt))), 0.5 * self._least)
+
+    def _moment(self, tilt: float) -> float:
+        return float(special.logsumexp(self._log_mass + tilt * self._loss))
 
     def tilt(self, delta: float) -> float:
         """The θ that gives the least ε of Rényi's kind."""
 
         def epsilon(tilt: float) -> float:
-            moment = float(special.logsumexp(self._log_mass + tilt * self._loss))
+            moment = self._moment(tilt)
             start = tilt * math.log(tilt) - (1.0 + tilt) * math.log1p(tilt)
             return (self._steps * moment - math.log(delta) + start) / tilt
 
         tilts = np.geomspace(1e-3, 1e5, 400)
         found = float(tilts[int(np.argmin([epsilon(float(tilt)) for tilt in tilts]))])
-        return min(found, 300.0 / max(self.highest, 1e-9), 30.0 / self.size)
+        return min(found, 300.0 / max(self.highest, 1e-9), 30.0 / self._least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,12 @@ class Question:
 
 
 def lower_end(
-    setting: Setting, question: Question, about: Bounds, delta: float, fineness: float, report: Report
+    setting: Setting,
+    question: Question,
+    about: Bounds,
+    delta: float,
+    fineness: float,
+    report: Report,
 ) -> float:
     """A lower end by the policy of the two corners, on a grid with a node at about the answer.
 
@@ -181,16 +196,20 @@ def lower_end(
       report: Told what is being done.
     """
     best, node = 0.0, about.lower
-    for part in range(1 if question.delta is None else 2):
+    parts = 1 if question.delta is None else 2
+    for part in range(parts):
+        before = part * setting.steps
         # The first is there to find the node.
-        coarse = 2.0 if question.delta is not None and part == 0 else 1.0
+        coarse = 2.0 if part + 1 < parts else 1.0
         plan = Plan.near(setting, about.upper, delta, coarse * fineness, node)
         values, slip = policy_values(
             setting.noise_multiplier,
             setting.rate,
             setting.steps,
             plan.grid,
-            lambda step, part=part: report("lower end", part * setting.steps + step + 1, 2 * setting.steps),
+            lambda step, before=before: report(
+                "lower end", before + step + 1, parts * setting.steps
+            ),
         )
         best = max(best, question.below(plan.grid, values, slip))
         place, _ = question.locate(plan.grid, values)
@@ -213,7 +232,10 @@ def upper_end(
 
     def weights(values: FloatArray) -> FloatArray:
         place, slope = question.locate(grid, values)
-        start.append(slope * max(place * grid.step, grid.step))
+        size = slope * place * grid.step
+        if question.epsilon is not None:
+            size = max(size, float(values[round(place)]))
+        start.append(max(size, slope * grid.step))
         low = int(place)
         found = np.zeros(grid.last + 1)
         found[low : low + 2] = (1.0 - (place - low), place - low)

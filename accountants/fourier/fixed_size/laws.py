@@ -1,7 +1,7 @@
 r"""One step's loss law above that of a Gram matrix, on a grid of losses.
 
-With z standard normal, a² = X/σ², b₁ = W/(aσ²), b₁² + b₂² = Y/σ² (lengths in units of the noise) and
-all densities relative to the Gaussian at g, the step's pair is
+With z standard normal, a² = X/σ², b₁ = W/(aσ²), b₁² + b₂² = Y/σ² (lengths in units of the noise)
+and all densities relative to the Gaussian at g, the step's pair is
 
     P: x = 1 − q + qA,   A = e^{az₁ − a²/2},
     Q: y = 1 − q + qB,   B = e^{b₁z₁ − b₁²/2}·D = c·A^ρ·D,   D = e^{b₂z₂ − b₂²/2},
@@ -10,14 +10,15 @@ with ρ = b₁/a in [0, 1] and c = e^{b₁(a−b₁)/2}. Its cost E[x·V(αy/x)]
 growing in x and falling in y (`PROOF.md`, section 6). So each of these makes it larger:
 
 1. D is *spread* onto a few nodes: mass between two nodes goes to them such that its mean stays.
-2. A^ρ is concave, so between two nodes of A it is replaced by its chord, which is smaller; then A is
-   spread onto these nodes. What is left are atoms with weights pᵢ·rⱼ.
-3. Mass above the last node of A stays there, and q times the mean above it goes to the loss ∞, for F
-   grows by q at most per unit of A. Mass of D above its last node stays there.
+2. A^ρ is concave, so between two nodes of A it is replaced by its chord, which is smaller; then A
+   is spread onto these nodes. What is left are atoms with weights pᵢ·rⱼ.
+3. Mass above the last node of A stays there, and q times the mean above it goes to the loss ∞, for
+   F grows by q at most per unit of A. Mass of D above its last node stays there.
 4. Each atom's P-mass goes to the two grid losses beside its own such that its Q-mass is kept.
 
-All sums have positive terms. Points of the Gaussian come from `GaussianMixtureLaw.points`, with their
-errors, which go outwards as in `grid.discretise`: shares of both nodes are rounded up, and F ≥ 0.
+All sums have positive terms. Points of the Gaussian come from `GaussianMixtureLaw.points`, with
+their errors, which go outwards as in `grid.discretise`: shares of both nodes are rounded up, and F
+≥ 0.
 """
 
 import math
@@ -38,7 +39,7 @@ __all__ = ["Kernel", "law_above"]
 _APART = 0.15
 # Atoms of one law; more nodes than these allow are thinned out.
 _MOST_ATOMS = 1e5
-# A shorter side is lengthened to this, over σ: what it costs is less by far than that of a length 2.
+# A shorter side is lengthened to this, over σ: it costs next to nothing beside a length of 2.
 _SHORTEST = 2e-3
 
 

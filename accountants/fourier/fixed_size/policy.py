@@ -1,10 +1,10 @@
 r"""From below: the other records at −C until the accumulated loss exceeds ε, and then at +C.
 
-Every policy of the adversary is a lower bound. This one takes the triple g = v while ε remains, and
-g = u afterwards, which by the symmetry of `values` is the same in the mirror: so one law is enough, that
-of a Poisson-sampled Gaussian at half the noise, remove (`pairs`). `grid.discretise.lower` has it on a
-grid from below. It lets losses be smaller by a `nudge`, so that after t steps the value at a node kh
-stands for V_t(kh − t·nudge) or less.
+Every policy of the adversary is a lower bound. This one takes the triple g = v while ε remains,
+and g = u afterwards, which by the symmetry of `values` is the same in the mirror: so one law is
+enough, that of a Poisson-sampled Gaussian at half the noise, remove (`pairs`).
+`grid.discretise.lower` has it on a grid from below. It lets losses be smaller by a `nudge`, so that
+after t steps the value at a node kh stands for V_t(kh − t·nudge) or less.
 """
 
 import math

@@ -1,22 +1,24 @@
 r"""Values on a grid of ε, and one step of the dynamic programme, from above and from below.
 
-V_t(ε) is the δ that t steps can still cost when ε remains. It is known at ε = kh, 0 ≤ k ≤ n; below 0
-by V(−ε) = 1 − e^{−ε} + e^{−ε}·V(ε), a symmetry of the problem (`PROOF.md`, section 3). One step is
+V_t(ε) is the δ that t steps can still cost when ε remains. It is known at ε = kh, 0 ≤ k ≤ n; below
+0 by V(−ε) = 1 − e^{−ε} + e^{−ε}·V(ε), a symmetry of the problem (`PROOF.md`, section 3). One step
+is
 
     (K V)(k) = Σ_j K_j·V(k − j) + K_∞
 
-for a kernel K of masses at losses jh: a convolution, done by FFT on U(k) = e^{θkh}·V(k) and K_j·e^{θjh},
-so that errors are relative to the largest U and not to V ≤ 1.
+for a kernel K of masses at losses jh: a convolution, done by FFT on U(k) = e^{θkh}·V(k) and
+K_j·e^{θjh}, so that errors are relative to the largest U and not to V ≤ 1.
 
-**Beyond the grid.** Kernels are folded to −J₁ ≤ j ≤ J₂. From above: losses below go to −J₁h, for V
-falls; what is above J₂h goes there and to ∞ such that its Q-mass is kept. V(k) for k > n is at most
-V(n), and at most M_t·e^{−θkh} + I_t, where M₀ = max e^{θε}(1 − e^ε)₊, I₀ = 0 and each step multiplies
-M by the largest Σ K_j·e^{θjh} and I by the largest Σ K_j, and adds the largest K_∞ to I. From below: masses
-beyond are dropped, and V(k) for k > n is 0.
+**Beyond the grid.** Kernels are folded to −J₁ ≤ j ≤ J₂. From above: losses below go to −J₁h, for
+V falls; what is above J₂h goes there and to ∞ such that its Q-mass is kept. V(k) for k > n is at
+most V(n), and at most M_t·e^{−θkh} + I_t, where M₀ = max e^{θε}(1 − e^ε)₊, I₀ = 0 and each step
+multiplies M by the largest Σ K_j·e^{θjh} and I by the largest Σ K_j, and adds the largest K_∞ to I.
+From below: masses beyond are dropped, and V(k) for k > n is 0.
 
-**FFT.** Lengths are 2^m. With less than 8u per stage (the model of `grid.convolve`) a transform's error
-is at most 8um of its norm (Higham 2002, Theorem 24.2), so that each entry of the convolution is off by
-at most 8u(3m + 3)·‖U‖₂·‖K‖₂, once transforms, product and inverse are counted. It is added, or taken away.
+**FFT.** Lengths are 2^m. With less than 8u per stage (the model of `grid.convolve`) a transform's
+error is at most 8um of its norm (Higham 2002, Theorem 24.2), so that each entry of the convolution
+is off by at most 8u(3m + 3)·‖U‖₂·‖K‖₂, once transforms, product and inverse are counted. It is
+added, or taken away.
 """
 
 import math
