@@ -5,7 +5,7 @@ All records but one answer −C to every question until the privacy loss of the 
 ε, and +C from then on; the one answers +C in the first data set, −C in the second. Who asks sees the
 outputs, so the next question may depend on them: adaptive composition. The two laws of a step are
 
-    before:  (1−q)·N(0) + q·N(2) against N(0),   after:  N(0) against (1−q)·N(0) + q·N(2),
+    before: (1−q)·N(0) + q·N(2) against N(0);   after: N(0) against (1−q)·N(0) + q·N(2)
 
 up to a shift and a reflection, with variance σ²: the corners g = v and g = u of
 `accountants/fourier/fixed_size/PROOF.md`. The loss of all outputs exceeds ε with probability p on
