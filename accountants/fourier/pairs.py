@@ -22,8 +22,8 @@ realised by data sets that differ in one record, so it is a lower bound as well.
 
 **A batch of fixed size** under REPLACE_ONE: see `SymmetrisedLaw` for the upper bound (Zhu, Dong,
 Wang 2022); the explicit pair has all other records at −C, so that the record's swap from −C to +C
-turns N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ: the
-theory gap is real.
+turns N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ:
+neither is the truth, which `accountants.fourier.fixed_size` encloses.
 
 **Balls in bins**: see `accountants.fourier.allocation`; the pair is realised by data (others at 0),
 but its law is computed from above and from below.

@@ -2,8 +2,8 @@
 
 Not a flaw: a data-dependent sequence of noisy sums that any accountant of such batches must cover.
 All records but one answer −C to every question until the privacy loss of the outputs so far exceeds
-ε, and +C from then on; the one answers +C in the first data set, −C in the second. Who asks sees the
-outputs, so the next question may depend on them: adaptive composition. The two laws of a step are
+ε, and +C from then on; the one answers +C in the first data set, −C in the second. Who asks sees
+the outputs, so the next question may depend on them: adaptive composition. A step's two laws are
 
     before: (1−q)·N(0) + q·N(2) against N(0);   after: N(0) against (1−q)·N(0) + q·N(2)
 

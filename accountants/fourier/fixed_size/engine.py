@@ -1,5 +1,6 @@
 """From a setting to a certified interval: plan, policy from below, cover, values from above."""
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -82,8 +83,8 @@ class Plan:
         if node:
             # One node more or less moves the step by little, unless there are few nodes.
             step = node / max(math.ceil(node / step), 1) if node / step > 40.0 else step
-        counts = (math.ceil(part / step) for part in (most, down, up))
-        return cls(Grid(step, *counts, tilt, length), reach)
+        last, below, above = (math.ceil(part / step) for part in (most, down, up))
+        return cls(Grid(step, last, below, above, tilt, length), reach)
 
 
 class _LogMoments:
@@ -207,14 +208,17 @@ def lower_end(
             setting.rate,
             setting.steps,
             plan.grid,
-            lambda step, before=before: report(
-                "lower end", before + step + 1, parts * setting.steps
-            ),
+            functools.partial(_told, report, before, parts * setting.steps),
         )
         best = max(best, question.below(plan.grid, values, slip))
         place, _ = question.locate(plan.grid, values)
         node = place * plan.grid.step * (1.0 - 1e-5)
     return best
+
+
+def _told(report: Report, before: int, of: int, step: int) -> None:
+    """Tells that a step of the policy is done."""
+    report("lower end", before + step + 1, of)
 
 
 def upper_end(

@@ -181,6 +181,6 @@ class Grid:
         error = self._error * norm * kernel.norm
         if sign > 0:
             values = (tilted + error) / self._weights * (1.0 + 4.0 * self._grown)
-            return np.minimum(values + kernel.infinite, 1.0)
+            return np.asarray(np.minimum(values + kernel.infinite, 1.0))
         values = (tilted - error) / self._weights * (1.0 - 4.0 * self._grown)
-        return np.maximum(values, 0.0)
+        return np.asarray(np.maximum(values, 0.0))

