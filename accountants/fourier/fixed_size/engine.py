@@ -256,9 +256,7 @@ def upper_end(
     values, moments = np.zeros(grid.last + 1), Moments.at_start(grid.tilt)
     for step in range(steps):
         transformed = grid.transform(values, moments)
-        values = np.zeros(grid.last + 1)
-        for folded in laws:
-            np.maximum(values, grid.apply(transformed, folded, 1), out=values)
+        values = grid.largest(transformed, laws)
         moments.advance(laws)
         report("steps", step + 1, steps)
     return question.above(grid, values)

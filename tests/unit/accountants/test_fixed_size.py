@@ -92,6 +92,19 @@ def test_a_step_by_fft_is_the_sum_on_its_safe_side(sign: int) -> None:
         assert found[k] == pytest.approx(exact, rel=1e-6)
 
 
+def test_the_largest_of_several_is_no_less_than_each() -> None:
+    grid, rng = _grid(), np.random.default_rng(4)
+    folded = [
+        grid.fold(Kernel(first, rng.dirichlet(np.ones(31)), 1e-6), 1) for first in (-20, 0, -15)
+    ]
+    values = np.exp(-2.0 * grid.epsilons) * 0.3
+    transformed = grid.transform(values, Moments.at_start(grid.tilt))
+    each = np.maximum.reduce([grid.apply(transformed, kernel, 1) for kernel in folded])
+    largest = grid.largest(transformed, folded)
+    assert np.all(largest >= each * (1.0 - 1e-15))
+    assert largest == pytest.approx(each, rel=1e-6)
+
+
 def test_beyond_the_grid_values_are_bounded_from_above() -> None:
     """A kernel that shifts by −1 brings what is beyond the last node into the grid."""
     grid = _grid()
