@@ -30,10 +30,9 @@ from accountants.dp_sgd import (
     epsilon_curve,
     trade_off,
 )
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
 from accountants.filters import RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
-from accountants.fourier.shuffling import shuffled_epsilon_bounds
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
 from accountants.risk import MembershipRisk, membership_risk
@@ -52,7 +51,9 @@ __all__ = [
     "MomentsAccountant",
     "RenyiAccountant",
     "RenyiFilter",
+    "ShuffledDpEvent",
     "TradeOff",
+    "UserDpEvent",
     "calibrate_noise",
     "calibrate_steps",
     "classical",
@@ -65,7 +66,6 @@ __all__ = [
     "event_to_json",
     "gaussian",
     "membership_risk",
-    "shuffled_epsilon_bounds",
     "support_table",
     "trade_off",
 ]

@@ -119,8 +119,14 @@ class IntervalAccountant(PrivacyAccountant):
 
     def assumptions(self) -> Sequence[str]:
         """What the answers rest on, in words."""
+        several = {
+            release.records
+            for release in self._releases
+            if isinstance(release, elementary.GroupGaussian | elementary.FixedSizeGroupGaussian)
+        }
         return (
             _RELATION_IN_WORDS[self.neighboring_relation],
+            *(_USERS_IN_WORDS.format(records) for records in sorted(several)),
             _NOISE_IN_WORDS,
             _ARITHMETIC_IN_WORDS,
         )
@@ -152,6 +158,10 @@ _RELATION_IN_WORDS = {
         "most C."
     ),
 }
+_USERS_IN_WORDS = (
+    "One record stands for one user, who has at most {} of them: neighbours differ in all, each of "
+    "which is clipped to C."
+)
 _NOISE_IN_WORDS = (
     "noise_multiplier is the noise's standard deviation divided by C, the norm bound of one "
     "record; the noise is drawn from the exact law, independently of everything else."

@@ -18,7 +18,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from accountants import validate
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
 from accountants.sampling import SamplingKind, check_accounted
 
 VERSION = 1
@@ -44,6 +44,8 @@ _EVENT_TYPES: Mapping[str, type[dpa.DpEvent]] = {
         dp_event.SampledWithReplacementDpEvent,
         dp_event.SampledWithoutReplacementDpEvent,
         dp_event.SelfComposedDpEvent,
+        ShuffledDpEvent,
+        UserDpEvent,
         dp_event.SingleEpochTreeAggregationDpEvent,
         dp_event.TruncatedSubsampledGaussianDpEvent,
         dp_event.UnsupportedDpEvent,

@@ -15,8 +15,8 @@ from dp_accounting.dp_event import (
     TruncatedSubsampledGaussianDpEvent,
 )
 
-from accountants import elementary
-from accountants.events import BallsInBinsDpEvent
+from accountants import elementary, groups
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
 from accountants.fourier import FourierAccountant
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
@@ -27,6 +27,7 @@ EXAMPLES: Mapping[str, dpa.DpEvent] = {
     "Poisson-sampled Gaussian": dpa.PoissonSampledDpEvent(0.1, _GAUSSIAN),
     "fixed-size batch, Gaussian": dpa.SampledWithoutReplacementDpEvent(100, 10, _GAUSSIAN),
     "balls in bins, Gaussian": BallsInBinsDpEvent(10, _GAUSSIAN),
+    "shuffled batches, Gaussian": ShuffledDpEvent(10, _GAUSSIAN),
     "batch with replacement, Gaussian": dpa.SampledWithReplacementDpEvent(100, 10, _GAUSSIAN),
     "Laplace": dpa.LaplaceDpEvent(1.0),
     "Poisson-sampled Laplace": dpa.PoissonSampledDpEvent(0.1, dpa.LaplaceDpEvent(1.0)),
@@ -34,6 +35,10 @@ EXAMPLES: Mapping[str, dpa.DpEvent] = {
     "randomised response": dpa.RandomizedResponseDpEvent(0.5, 3),
     # Of three: one with zero and another value is a sampled Gaussian.
     "mixture of Gaussians": MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.9, 0.05, 0.05]),
+    "users of 4 records, Poisson-sampled Gaussian": groups.user_event(1.0, 0.1, 4),
+    "users of 4 records, fixed-size batch, Gaussian": UserDpEvent(
+        4, dpa.SampledWithoutReplacementDpEvent(100, 10, _GAUSSIAN)
+    ),
     "zCDP": dpa.ZCDpEvent(0.1),
     "truncated Poisson, Gaussian": TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0),
     "tree aggregation": dpa.SingleEpochTreeAggregationDpEvent(1.0, 7),

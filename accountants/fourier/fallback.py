@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from scipy import special
 
-from accountants import elementary
+from accountants import elementary, groups
 from accountants.bounds import Bounds
 from accountants.renyi import RenyiAccountant
 
@@ -73,6 +73,8 @@ def _dominating(release: elementary.Elementary) -> elementary.Elementary:
     """
     if isinstance(release, elementary.PoissonGaussianReplace):
         return elementary.Gaussian(2.0 / release.noise_multiplier)
+    if isinstance(release, elementary.GroupGaussian):
+        return elementary.Gaussian(release.reach / release.noise_multiplier)
     if isinstance(release, elementary.PoissonGaussian) and release.noise_multiplier < _LITTLE_NOISE:
         return elementary.Gaussian(1.0 / release.noise_multiplier)
     if isinstance(release, elementary.FixedSizeGaussian) and (
@@ -106,6 +108,12 @@ def _variation(release: elementary.Elementary) -> float:
             return rate * _gaussian_variation(1.0 / noise_multiplier)
         case elementary.PoissonGaussianReplace(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
+        case elementary.GroupGaussian(records, rate, noise_multiplier, replaced, population):
+            width = (2.0 if replaced else 1.0) / noise_multiplier
+            return math.fsum(
+                probability * _gaussian_variation(j * width)
+                for j, probability in enumerate(groups.counts(records, rate, population))
+            )
         case elementary.FixedSizeGaussian(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
         case elementary.AllocatedGaussian(_, noise_multiplier):

@@ -46,10 +46,12 @@ from accountants.fourier.allocation.lattice import TAIL
 from accountants.fourier.allocation.spread import Spread
 from accountants.fourier.grid.laws.computed import ComputedLaw
 
-__all__ = ["laws_from_above", "laws_from_below"]
+__all__ = ["COARSE", "NODES", "laws_from_above", "laws_from_below"]
 
 # Nodes of a lattice, about; the relative width of ε falls with their square.
-_NODES = 4000
+NODES = 4000
+# As many are enough where a percent will do.
+COARSE = 1000
 # A lattice is halved when it has fewer nodes than this share of them.
 _FEW = 0.62
 # Longer lattices of several epochs are made coarser.
@@ -58,7 +60,7 @@ _MOST_NODES = 2**13
 _Law = TypeVar("_Law", Spread, Fused)
 
 
-def _mean_of(steps: int, one: _Law) -> _Law:
+def _mean_of(steps: int, one: _Law, nodes: int) -> _Law:
     """The law of the mean of `steps` independent copies, by doubling."""
     power, copies = one, 1
     total, summed = None, 0
@@ -74,7 +76,7 @@ def _mean_of(steps: int, one: _Law) -> _Law:
         if 2 * copies > steps:
             assert total is not None
             return total
-        power = power.plus(power, 0.5, 2 if power.size < _FEW * _NODES else 1)
+        power = power.plus(power, 0.5, 2 if power.size < _FEW * nodes else 1)
         copies *= 2
 
 
@@ -98,25 +100,28 @@ def _product_of(epochs: int, one: _Law) -> _Law:
             power = power.coarser()
 
 
-def _first_step(noise_multiplier: float) -> float:
-    """The lattice of X: about `_NODES` over its range; a power of two, so that nodes are exact."""
+def _first_step(noise_multiplier: float, nodes: int) -> float:
+    """The lattice of X: about `nodes` over its range; a power of two, so that nodes are exact."""
     reach = -2.0 * float(special.ndtri(TAIL)) / noise_multiplier + noise_multiplier**-2
-    return 2.0 ** math.floor(math.log2(reach / _NODES) + 0.5)
+    return 2.0 ** math.floor(math.log2(reach / nodes) + 0.5)
 
 
 @functools.lru_cache(maxsize=32)
 def laws_from_above(
-    steps: int, noise_multiplier: float, epochs: int
+    steps: int, noise_multiplier: float, epochs: int, nodes: int = NODES
 ) -> tuple[ComputedLaw, ComputedLaw]:
     """Loss laws that dominate `epochs` epochs of `steps` steps, remove and add."""
-    one = Spread.lognormal(noise_multiplier, _first_step(noise_multiplier))
-    return _product_of(epochs, _mean_of(steps, one)).laws()
+    one = Spread.lognormal(noise_multiplier, _first_step(noise_multiplier, nodes))
+    return _product_of(epochs, _mean_of(steps, one, nodes)).laws()
 
 
 @functools.lru_cache(maxsize=32)
 def laws_from_below(
-    steps: int, noise_multiplier: float, epochs: int
+    steps: int, noise_multiplier: float, epochs: int, share: float = 1.0, nodes: int = NODES
 ) -> tuple[ComputedLaw, ComputedLaw]:
-    """Loss laws that these epochs dominate, remove and add."""
-    one = Fused.lognormal(noise_multiplier, _first_step(noise_multiplier))
-    return _product_of(epochs, _mean_of(steps, one)).laws()
+    """Loss laws that these epochs dominate, remove and add.
+
+    With a `share` below 1 the record is left out of an epoch with probability 1 − share.
+    """
+    one = Fused.lognormal(noise_multiplier, _first_step(noise_multiplier, nodes))
+    return _product_of(epochs, _mean_of(steps, one, nodes).diluted(share)).laws()

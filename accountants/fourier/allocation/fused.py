@@ -91,6 +91,26 @@ class Fused:
         pair_moments = np.add.reduceat(moments, np.arange(0, moments.size, 2))
         return Fused(first // 2, 2.0 * self.step, pairs, pair_moments, self.error + 2.0 * UNIT)
 
+    def diluted(self, share: float) -> "Fused":
+        """The law of share·S + 1 − share: convex functions of it are convex in S."""
+        if share == 1.0:
+            return self
+        kept = self.masses > 0.0
+        masses = self.masses[kept]
+        moments = share * self.moments[kept] + (1.0 - share) * masses
+        # Any grouping is a law from below: what lies near one node stays together.
+        nodes = np.rint((np.log(moments) - np.log(masses)) / self.step).astype(np.int64)
+        first = int(nodes.min())
+        size = int(nodes.max()) - first + 1
+        error = self.error + UNIT * (2.0 * self.size + 16.0)
+        return Fused(
+            first,
+            self.step,
+            sum_at(nodes - first, masses, size),
+            sum_at(nodes - first, moments, size),
+            error,
+        )._trimmed()
+
     def times(self, other: "Fused") -> "Fused":
         """The product of both."""
         error = self.error + other.error + UNIT * (2.0 * min(self.size, other.size) + 64.0)
