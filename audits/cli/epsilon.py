@@ -14,6 +14,7 @@ from accountants import (
     CrossCheck,
     FourierAccountant,
     crosscheck,
+    epsilon_bounds,
     membership_risk,
 )
 from accountants.sampling import SamplingKind
