@@ -36,7 +36,7 @@ MOST_STEPS = 100_000
 # The step of the grids over a typical loss, and the relative loss that the cover aims for.
 _EFFORTS = ((0.12, 0.0015), (0.06, 0.0006))
 _LONG_EFFORTS = ((0.2, 0.0015), (0.1, 0.0008))
-_LOWER_FINENESS, _LONG_LOWER_FINENESS = 0.03, 0.04
+_LOWER_FINENESS, _LONG_LOWER_FINENESS = 0.018, 0.04
 _LONG = 3_000
 # δ below this is beyond the reach of the laws.
 _LEAST_DELTA = 1e-100

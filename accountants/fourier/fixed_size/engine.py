@@ -200,9 +200,7 @@ def lower_end(
     parts = 1 if question.delta is None else 2
     for part in range(parts):
         before = part * setting.steps
-        # The first is there to find the node.
-        coarse = 2.0 if part + 1 < parts else 1.0
-        plan = Plan.near(setting, about.upper, delta, coarse * fineness, node)
+        plan = Plan.near(setting, about.upper, delta, fineness, node)
         values, slip = policy_values(
             setting.noise_multiplier,
             setting.rate,
