@@ -298,3 +298,25 @@ def test_calibrate_shuffled_batches(capsys):
 def test_calibrate_refuses(capsys, more, named):
     assert main(arguments("calibrate", CALIBRATION, *more)) == 2
     assert named in capsys.readouterr().err
+
+
+FIXED_SIZE = {
+    "--noise-multiplier": "1",
+    "--sampling-rate": "0.1",
+    "--steps": "4",
+    "--delta": "1e-4",
+    "--sampling": "fixed_size",
+}
+
+
+def test_tight_says_so_and_lies_within_the_fast_interval(capsys):
+    fast, tight = answer(capsys, FIXED_SIZE), answer(capsys, FIXED_SIZE, "--tight")
+    assert tight["accountants"][0]["name"] == "control problem"
+    assert "control problem" not in [row["name"] for row in fast["accountants"]]
+    assert fast["epsilon"]["lower"] <= tight["epsilon"]["lower"]
+    assert tight["epsilon"]["upper"] < fast["epsilon"]["upper"]
+
+
+def test_tight_is_for_fixed_size_only(capsys):
+    assert main(arguments("epsilon", SETTING, "--tight")) == 2
+    assert "--tight" in capsys.readouterr().err
