@@ -30,10 +30,18 @@ from accountants.dp_sgd import (
     epsilon_curve,
     trade_off,
 )
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import (
+    BallsInBinsDpEvent,
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
+    cyclic_poisson_event,
+)
 from accountants.filters import RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
-from accountants.fourier.shuffling import shuffled_epsilon_bounds
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
 from accountants.risk import MembershipRisk, membership_risk
@@ -45,18 +53,25 @@ __all__ = [
     "BoundsError",
     "Certificate",
     "CrossCheck",
+    "DiscreteGaussianDpEvent",
     "EpsilonCurve",
+    "EpsilonDeltaDpEvent",
+    "ExponentialMechanismDpEvent",
     "FourierAccountant",
     "IntervalAccountant",
     "MembershipRisk",
     "MomentsAccountant",
+    "PermuteAndFlipDpEvent",
     "RenyiAccountant",
     "RenyiFilter",
+    "ShuffledDpEvent",
     "TradeOff",
+    "UserDpEvent",
     "calibrate_noise",
     "calibrate_steps",
     "classical",
     "crosscheck",
+    "cyclic_poisson_event",
     "delta_bounds",
     "epsilon_bounds",
     "epsilon_curve",
@@ -65,7 +80,6 @@ __all__ = [
     "event_to_json",
     "gaussian",
     "membership_risk",
-    "shuffled_epsilon_bounds",
     "support_table",
     "trade_off",
 ]

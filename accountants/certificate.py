@@ -8,10 +8,14 @@ from typing import Any
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
+from dp_accounting.dp_event import (
+    MixtureOfGaussiansDpEvent,
+    TruncatedSubsampledGaussianDpEvent,
+)
 
 from accountants import codec, seals, validate, versions
 from accountants.bounds import Bounds
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
 
 _FORMAT = "dp-assay/certificate"
 _FIRST_FIELDS = {"event", "neighboring_relation", "points", "method", "assumptions", "versions"}
@@ -38,6 +42,18 @@ _SAMPLING_IN_WORDS: dict[type[dpa.DpEvent], str] = {
     ),
     BallsInBinsDpEvent: (
         "Balls in bins: in each epoch each record joins one of the steps, uniformly and on its own."
+    ),
+    ShuffledDpEvent: (
+        "Shuffled epochs: the records are put into random order anew for each pass, and cut into "
+        "batches."
+    ),
+    MixtureOfGaussiansDpEvent: (
+        "A sum that moves by one of several amounts, drawn anew in each release with the stated "
+        "probabilities: how many of a user's records are in a Poisson sample, say."
+    ),
+    TruncatedSubsampledGaussianDpEvent: (
+        "Truncated Poisson sampling: each record is in the batch with the stated probability, on "
+        "its own and anew; of a batch that is too large some records are dropped at random."
     ),
 }
 _NO_SAMPLING = "No sampling is counted upon: all records may be in every release."
@@ -222,7 +238,9 @@ class Certificate:
             found = (document.get("format"), document.get("version"))
             if found != wanted or type(found[1]) is not int:
                 got = validate.shown(found)
-                raise ValueError(f"`format`, `version` must be {wanted} or {(_FORMAT, 1)}, got {got}.")
+                raise ValueError(
+                    f"`format`, `version` must be {wanted} or {(_FORMAT, 1)}, got {got}."
+                )
             document = seals.unsealed(json.dumps(document), "`certificate`")
             document["version"] = 1
         body = codec.check_format(_FORMAT, document)

@@ -71,10 +71,22 @@ def settings():
     )  # fmt: skip
     for relation, (q, sigma, n, delta) in itertools.product((ADD, ONE), corners):
         yield "Poisson sampling, many steps", times(poisson(q, sigma), n), relation, delta
-    once = ((0.01, 1.0, 1e-5), (1e-6, 0.7, 1e-9), (0.5, 2.0, 1e-4), (0.99, 0.3, 1e-20), (0.2, 1.0, 1e-40))
+    once = (
+        (0.01, 1.0, 1e-5),
+        (1e-6, 0.7, 1e-9),
+        (0.5, 2.0, 1e-4),
+        (0.99, 0.3, 1e-20),
+        (0.2, 1.0, 1e-40),
+    )
     for relation, (q, sigma, delta) in itertools.product((ADD, ONE, ZERO), once):
         yield "Poisson sampling, one step", poisson(q, sigma), relation, delta
-    few = ((0.3, 1.0, 3, 1e-5), (0.1, 1.0, 5, 1e-5), (0.05, 1.0, 10, 1e-6), (0.5, 0.8, 2, 1e-8), (0.2, 2.0, 20, 1e-6))
+    few = (
+        (0.3, 1.0, 3, 1e-5),
+        (0.1, 1.0, 5, 1e-5),
+        (0.05, 1.0, 10, 1e-6),
+        (0.5, 0.8, 2, 1e-8),
+        (0.2, 2.0, 20, 1e-6),
+    )
     for relation, (q, sigma, n, delta) in itertools.product((ADD, ONE), few):
         yield "Poisson sampling, few steps", times(poisson(q, sigma), n), relation, delta
     for relation in (ADD, ONE, ZERO):
@@ -93,7 +105,12 @@ def settings():
             (0.5, 2, 1, 1e-2), (0.5, 5, 10, 1e-5), (0.9, 10, 100, 1e-6), (0.75, 2, 200, 1e-8),
             (0.2, 100, 4, 1e-4), (0.95, 4, 500, 1e-5),
         ):  # fmt: skip
-            yield "randomised response", times(RandomizedResponseDpEvent(noise, buckets), n), relation, delta
+            yield (
+                "randomised response",
+                times(RandomizedResponseDpEvent(noise, buckets), n),
+                relation,
+                delta,
+            )
     for relation in (ADD, ZERO):
         for deviation, shifts, weights, n, delta in (
             (2.0, (0.0, 1.0, 2.0), (0.9, 0.05, 0.05), 100, 1e-5),
@@ -129,7 +146,6 @@ def settings():
     ):
         event = ComposedDpEvent([times(event, count) for event, count in parts])
         yield "heterogeneous", event, ONE, delta
-
 
     for relation in (ADD, ONE, ZERO):
         for q, sigma, n, delta in (

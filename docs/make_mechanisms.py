@@ -16,6 +16,7 @@ from mechanisms import (
     AGGREGATE,
     MESSAGES,
     AdaptiveClip,
+    BallsInBins,
     CentralNoise,
     DPOptimisation,
     FedAvgPerturbation,
@@ -65,6 +66,8 @@ NOTES = {
     "whole client.",
     "remembers noise": "A client's factor remembers noise that this view does not show, and later "
     "messages depend on it.",
+    "balls in bins are accounted for": "Balls in bins are accounted for under ADD_OR_REMOVE_ONE "
+    "and REPLACE_SPECIAL only.",
     "batches of fixed size": "Batches of fixed size are accounted for under REPLACE_ONE only.",
     "moves the boundaries of all shuffled": "One record more or less moves the boundaries of all "
     "shuffled batches.",
@@ -85,6 +88,7 @@ def transcripts() -> dict[str, Transcript]:
     for name, clip, sampling in (
         ("DPOptimisation, Poisson", CLIP, Poisson(BATCH / RECORDS)),
         ("DPOptimisation, Poisson, adaptive clipping", adaptive, Poisson(BATCH / RECORDS)),
+        ("DPOptimisation, balls in bins", CLIP, BallsInBins(RECORDS // BATCH)),
         ("DPOptimisation, fixed size", CLIP, FixedSize(BATCH, RECORDS)),
         ("DPOptimisation, shuffled", CLIP, Shuffled(BATCH, RECORDS)),
     ):

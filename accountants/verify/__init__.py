@@ -13,7 +13,9 @@ refuted by an explicit pair, a lower end by all dominating ones.
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from flint import arb, ctx
@@ -50,7 +52,10 @@ class End:
     reason: str = ""
 
     def __str__(self) -> str:
-        sign, because = (">=" if self.side == "lower" else "<="), f" ({self.reason})" * bool(self.reason)
+        sign, because = (
+            (">=" if self.side == "lower" else "<="),
+            f" ({self.reason})" * bool(self.reason),
+        )
         text = f"delta {self.delta:g}: epsilon {sign} {self.epsilon!r}: {self.word}{because}"
         return f"{text}; delta({self.epsilon!r}) is in [{self.least!r}, {self.most!r}]"
 
@@ -84,7 +89,7 @@ def verify(certificate: str) -> Verification:
     """
     event, relation, points = _read(certificate)
     try:
-        known, reason = pairs(event, relation), ""
+        (explicit, dominating), reason = pairs(event, relation), ""
     except NotCoveredError as error:
         reason = str(error)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -96,7 +101,7 @@ def verify(certificate: str) -> Verification:
             ends += [End(delta, side, e, NOT_COVERED, reason=reason) for side, e in sides]
         else:
             at = _Profile(delta, lower, upper)
-            ends += [_end(*known, side, epsilon, at) for side, epsilon in sides]
+            ends += [_end(explicit, dominating, side, epsilon, at) for side, epsilon in sides]
     return Verification(tuple(ends))
 
 
@@ -113,14 +118,21 @@ def _read(text: str) -> tuple[Any, str, list[tuple[float, float, float]]]:
     seal = body.pop("sha256", None)
     plain = json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii")
     if (seal is not None or body.get("version") != 1) and seal != hashlib.sha256(plain).hexdigest():
-        raise ValueError("`certificate` must be as it was written: its sha256 is another content's.")
+        raise ValueError(
+            "`certificate` must be as it was written: its sha256 is another content's."
+        )
     if body.get("neighboring_relation") not in RELATIONS:
         raise ValueError(f"`neighboring_relation` must be one of {list(RELATIONS)}.")
     points = []
     for point in body.get("points") or [()]:
         numbers = [math.inf if value == "inf" else value for value in point]
         real = all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
-        if not real or len(numbers) != 3 or not 0 < numbers[0] < 1 or not 0 <= numbers[1] <= numbers[2]:
+        if (
+            not real
+            or len(numbers) != 3
+            or not 0 < numbers[0] < 1
+            or not 0 <= numbers[1] <= numbers[2]
+        ):
             raise ValueError(f"`points` must be triples (delta, lower, upper), got {point!r}.")
         points.append((numbers[0], numbers[1], numbers[2]))
     return body.get("event"), body["neighboring_relation"], points
@@ -137,7 +149,7 @@ class _Profile:
 
     def __init__(self, delta: float, lower: float, upper: float) -> None:
         self.delta, self.ends, self._memory = delta, (lower, upper), dict[Any, tuple[arb, str]]()
-        self._close = 0.0 < lower and upper < math.inf and upper - lower < 1e-3 * min(upper, 1.0)
+        self._close = lower > 0.0 and upper < math.inf and upper - lower < 1e-3 * min(upper, 1.0)
 
     def __call__(self, pair: Composition, epsilon: float, goal: float) -> tuple[arb, str]:
         """(a ball for δ(ε), why it is no better)."""
@@ -147,7 +159,9 @@ class _Profile:
                 self._memory[id(pair), one, goal] = found
         return self._memory[id(pair), epsilon, goal]
 
-    def _balls(self, pair: Composition, asked: tuple[float, ...], goal: float) -> list[tuple[arb, str]]:
+    def _balls(
+        self, pair: Composition, asked: tuple[float, ...], goal: float
+    ) -> list[tuple[arb, str]]:
         with ctx.workprec(PREC):
             epsilons = [arb(epsilon) for epsilon in asked]
             try:
@@ -165,22 +179,30 @@ def _profile(pair: Composition, epsilons: list[arb], log_goal: float) -> list[ar
     if all(top <= epsilon for epsilon in epsilons):
         return [arb(0) for _ in epsilons]
     if not pair.laws and not pair.discrete:
-        return [exact.adaptive(lambda e=e: exact.gaussian(pair.mu_squared, e)) for e in epsilons]
+        return _each(epsilons, lambda e: exact.gaussian(pair.mu_squared, e))
     if not pair.laws and not plain:
         try:
-            return [exact.adaptive(lambda e=e: exact.atomic(pair.discrete, e)) for e in epsilons]
+            return _each(epsilons, lambda e: exact.atomic(pair.discrete, e))
         except exact.UndecidedError:
             pass
     once = not plain and not pair.discrete and [n for _, n in pair.laws] == [1]
     if once and len(pair.laws[0][0].shifts) == 2 and pair.laws[0][0].shifts[0].is_zero():
         law = pair.laws[0][0]
         rate, c = law.weights[1], law.shifts[1]
-        return [exact.adaptive(lambda e=e: exact.one_step(rate, c, law.kind, e)) for e in epsilons]
+        return _each(epsilons, lambda e: exact.one_step(rate, c, law.kind, e))
     return pair.delta(epsilons, log_goal)
 
 
+def _each(epsilons: list[arb], compute: Callable[[arb], arb]) -> list[arb]:
+    return [exact.adaptive(partial(compute, epsilon)) for epsilon in epsilons]
+
+
 def _end(
-    explicit: list[Composition], dominating: list[Composition], side: str, epsilon: float, at: _Profile
+    explicit: list[Composition],
+    dominating: list[Composition],
+    side: str,
+    epsilon: float,
+    at: _Profile,
 ) -> End:
     """The verdict on one end, with more digits until it is decided."""
     delta, above = at.delta, side == "lower"  # above: δ(ε) should be at least δ
@@ -201,6 +223,9 @@ def _end(
             word = REFUTED
         if word != NOT_COVERED or reason:
             break
-    proved = max(0.0, math.nextafter(float(least), -1.0)), min(1.0, math.nextafter(float(most), 2.0))
+    proved = (
+        max(0.0, math.nextafter(float(least), -1.0)),
+        min(1.0, math.nextafter(float(most), 2.0)),
+    )
     reason = "" if word != NOT_COVERED else reason or "the proved interval does not decide"
     return End(delta, side, epsilon, word, *proved, reason)

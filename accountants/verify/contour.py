@@ -1,11 +1,11 @@
 """δ(ε) of a composition with Gaussian noise, by a contour integral in balls.
 
 With M(z) = E_P[e^{zL}] of the whole composition and any path from a point c > 0 to i·∞ that stays
-in the upper half plane, δ(ε) = (1/π)·Im ∫ M(z)·e^{−zε} / (z(1+z)) dz. Two paths are tried. *Upright*,
-from c: for many steps, whose |M| falls fast. *Leaning*, to x + iR and then upright: for few steps,
-where L has nearly an atom and |M(c+it)| hardly falls; e^{z(atom−ε)} does if the path leans right
-(atom below ε) or left (above). Each sampled step's M is replaced by a sum of exponentials (`laws`),
-S. What is left is
+in the upper half plane, δ(ε) = (1/π)·Im ∫ M(z)·e^{−zε} / (z(1+z)) dz. Two paths are tried.
+*Upright*, from c: for many steps, whose |M| falls fast. *Leaning*, to x + iR and then upright: for
+few steps, where L has nearly an atom and |M(c+it)| hardly falls; e^{z(atom−ε)} does if the path
+leans right (atom below ε) or left (above). Each sampled step's M is replaced by a sum of
+exponentials (`laws`), S. What is left is
 
 * Gauss–Legendre of N points on each straight piece: (64/15)·B·ρ^{2−2N}/(1−ρ^{−2})·|half|, B a bound
   on the ellipse of radius ρ (Trefethen, ATAP, Theorem 19.3). |S| and |e^{−zε}| are bounded by sums
@@ -54,7 +54,7 @@ class Composition:
         return sum((n * part.largest for part, n in (*self.laws, *self.discrete)), arb(0))
 
     def log_discrete(self, x: float) -> arb:
-        """log M(x) of the discrete losses; |M(z)| ≤ M(Re z), and it is convex."""
+        """Log M(x) of the discrete losses; |M(z)| ≤ M(Re z), and it is convex."""
         parts = ((factor.moment(acb(x)).real.log(), n) for factor, n in self.discrete)
         return sum((n * log for log, n in parts), arb(0))
 
@@ -154,10 +154,14 @@ class _Path:
         for share in (1.05, 1.6, 2.5) if gap else ():
             x = share * -self.goal / gap
             t = 2.0 * abs(x) + 10.0 * self.steepest
-            while t < 1e7 and abs(x) < 1e4 and (
-                self._beyond(x, t) > self.goal - 2.0
-                # Many nodes would be needed where the modulus at a lower height is large.
-                or any(law.log_modulus(x, t, 0.3 * law.highest) > 8.0 for law, _ in self.laws)
+            while (
+                t < 1e7
+                and abs(x) < 1e4
+                and (
+                    self._beyond(x, t) > self.goal - 2.0
+                    # Many nodes would be needed where the modulus at a lower height is large.
+                    or any(law.log_modulus(x, t, 0.3 * law.highest) > 8.0 for law, _ in self.laws)
+                )
             ):
                 t *= 1.5
             if t < 1e7 and abs(x) < 1e4:
@@ -171,7 +175,9 @@ class _Path:
         """From `start` to `end` and beyond; nodes at this share of the greatest height."""
         self.start, self.end, sizes = start, end, []
         for z in (start, end):  # logs of the integrand at both ends, with the nodes' inflation
-            logs = (n * law.log_modulus(z.real, z.imag, share * law.highest) for law, n in self.laws)
+            logs = (
+                n * law.log_modulus(z.real, z.imag, share * law.highest) for law, n in self.laws
+            )
             size = self._log_discrete(z.real) + self._log_kernel(z.real) + sum(logs)
             sizes.append(size + self.mu2 * (z * (z + 1)).real / 2 - math.log(abs(z * (1 + z))))
         if not share:  # on an upright path |S| may stay as large as at its start
@@ -210,7 +216,7 @@ class _Path:
         return done, arb(missing + 1e-3).exp()
 
     def _log_rest(self, centre: complex, corners: Sequence[complex], radius: float) -> float:
-        """log of a bound within the corners of all but the sums and e^{−zε}; e^1e-6 for rounding."""
+        """Log of a bound within the corners of all but the sums and e^{−zε}."""
         near = [abs(centre - pole) - radius for pole in (0, -1)]
         if min(near) <= 0.0:
             return math.inf
@@ -221,7 +227,7 @@ class _Path:
         return discrete + most - math.log(near[0] * near[1]) + 1e-6
 
     def _log_error(self, centre: complex, half: complex, rho: float, sums: Any) -> float:
-        """log of the rule's error on a panel, by its ellipse of radius ρ."""
+        """Log of the rule's error on a panel, by its ellipse of radius ρ."""
         a, b = half * (rho + 1 / rho) / 2, 1j * half * (rho - 1 / rho) / 2
         corners = [centre + a + b, centre + a - b, centre - a + b, centre - a - b]
         rest = self._log_rest(centre, corners, abs(a))
@@ -233,14 +239,16 @@ class _Path:
         return float(size + rest + scale - (2 * _POINTS - 2) * math.log(rho))
 
     def _log_replaced(self, centre: complex, half: complex, sums: Any) -> float:
-        """log of ∫|ΠM^n − ΠS^n|·… along a panel: convex on it, log e below its chord."""
+        """Log of ∫|ΠM^n − ΠS^n|·… along a panel: convex on it, log e below its chord."""
         total, ends = -math.inf, (centre - half, centre + half)
         for z in ends:
             p = abs(z - self.start) / abs(self.end - self.start)
             errors = [(1 - p) * s.errors[0] + p * s.errors[1] for s, _ in sums]
-            logs = [float(np.logaddexp(s.log_bound(z - self.start), e)) for (s, _), e in zip(sums, errors)]
-            ways = [math.log(n) + e - log for (_, n), e, log in zip(sums, errors, logs)]
-            here = self._log_kernel(z.real) + sum(n * log for (_, n), log in zip(sums, logs))
+            bounds, counts = [s.log_bound(z - self.start) for s, _ in sums], [n for _, n in sums]
+            logs = [float(log) for log in np.logaddexp(bounds, errors)]
+            parts = list(zip(counts, errors, logs, strict=True))
+            ways = [math.log(n) + e - log for n, e, log in parts]
+            here = self._log_kernel(z.real) + sum(n * log for n, _, log in parts)
             total = max(total, here + float(np.logaddexp.reduce(ways, initial=-math.inf)))
         return total + self._log_rest(centre, ends, abs(half)) + math.log(2 * abs(half) / math.pi)
 
@@ -267,6 +275,6 @@ class _Path:
                 value *= (self.whole.mu_squared * z * (1 + z) / 2).exp() / (z * (1 + z))
                 for factor, n in self.whole.discrete:
                     value *= factor.moment(z) ** n
-                totals = [t + (value * (-z * e).exp()).imag for t, e in zip(totals, self.epsilons)]
+                here = [(value * (-z * epsilon).exp()).imag for epsilon in self.epsilons]
+                totals = [a + b for a, b in zip(totals, here, strict=True)]
         return totals
-

@@ -103,7 +103,9 @@ class Laplace:
         return _spread(masses, -self.largest, 2 * self.largest, count, 1)
 
 
-def _spread(masses: list[arb], first: arb, step: arb, count: int, k: int) -> list[tuple[arb, arb, int]]:
+def _spread(
+    masses: list[arb], first: arb, step: arb, count: int, k: int
+) -> list[tuple[arb, arb, int]]:
     if (len(masses) - 1) * count > _MOST_TERMS:
         raise UndecidedError("too many terms")
     found = enumerate(list(arb_poly(masses) ** count))

@@ -20,6 +20,7 @@ which it is said what they leave for rounding.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,7 +144,7 @@ class Law:
         return sum((p * (c * y - c * c / 2).exp() for p, c in parts), acb(0)).log(analytic)
 
     def _left_out(self, x: float, height: float, wrong: float = 0.0) -> float:
-        """log of what lies beyond the window, of integrals and of sums; e^1 is for rounding.
+        """Log of what lies beyond the window, of integrals and of sums; e^1 is for rounding.
 
         On the real line by (4): a geometric sum; at a height by (1) and (3) times e^growth, Im z
         being of the good sign. Folded: the path's slope, 1/cos(height), too.
@@ -192,13 +193,12 @@ class Law:
             raise UndecidedError("a moment needs too much work")
         return total
 
-    def nodes(
-        self, path: tuple[complex, complex], height: float, goals: tuple[float, float]
-    ) -> Sum:
+    def nodes(self, path: tuple[complex, complex], height: float, goals: Sequence[float]) -> Sum:
         """A sum for z on a straight path in Im z ≥ 0; `goals`: logs of the errors at its ends."""
         step, reach = 0.0, 0.0
         for share in (0.97, 0.8, 0.5, 0.25, 0.1, 0.04, 0.015):
-            d = share * (self.highest - height if height == 0.0 else min(self.highest - height, height))
+            above = self.highest - height
+            d = share * (min(above, height) if height else above)
             sizes = [
                 np.logaddexp(
                     self.log_modulus(z.real, z.imag, height + d),
@@ -211,9 +211,7 @@ class Law:
             if here > step:
                 step, reach = here, d
         alias = (2 * arb.pi() * reach / arb(step)).expm1()
-        low, high = (
-            f(pair) for f, pair in zip((min, max), zip(*(self._window(z.real) for z in path)))
-        )
+        low, high = (f(self._window(z.real)[k] for z in path) for k, f in enumerate((min, max)))
         if (high - low) / step > 2e6:
             raise UndecidedError("too many inner nodes")
         k = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
@@ -222,7 +220,8 @@ class Law:
             moduli = [self.modulus(z.real, z.imag, height + s * reach, 4) for s in (1, -1)]
             ends = arb(self._left_out(z.real, height)).exp()
             errors.append((sum(moduli, arb(0)) / alias).upper() + ends)
-        weights, losses = ([self.atom], [acb(0)]) if self.folded else ([], [])
+        weights: list[acb] = [acb(self.atom)] if self.folded else []
+        losses: list[acb] = [acb(0)] if self.folded else []
         norm = arb(step) / (2 * arb.pi()).sqrt()
         start = path[0].real
         room = [goal - math.log(len(k)) - 2.0 for goal in goals]
@@ -239,9 +238,8 @@ class Law:
                 errors[end] += arb(dropped + 0.5).exp() if dropped > -1e9 else 0
             for j in k[kept].tolist():
                 first, second = self._balls(branch, acb(arb(step) * j, up))
-                weights.append(norm * (first + start * second).exp())
+                weights.append((first + start * second).exp() * norm)
                 losses.append(second)
-        weights = [acb(weight) for weight in weights]
         floats = np.array([float(w.abs_upper().log().mid()) for w in weights])
         rates = np.array([complex(float(s.real.mid()), float(s.imag.mid())) for s in losses])
         logged = tuple(float(error.upper().log().upper()) + 1e-9 for error in errors)

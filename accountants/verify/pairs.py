@@ -91,7 +91,10 @@ class _Reader:
 
     def _geometric(self, event: Any, count: int) -> None:
         """Discrete Laplace noise, ∝ e^{−a|x|}, against its shift: shift + 1 losses."""
-        a, shift = _real(event["noise_parameter"], 1e-100), self.factor * _whole(event["sensitivity"])
+        a, shift = (
+            _real(event["noise_parameter"], 1e-100),
+            self.factor * _whole(event["sensitivity"]),
+        )
         if not 0 < shift < _MOST_ATOMS:
             raise NotCoveredError(f"a sensitivity of {shift}")
         end, middle = 1 / (1 + (-a).exp()), (a / 2).tanh()
@@ -126,7 +129,9 @@ class _Reader:
         if not abs(total - 1) < 1e-6:
             raise NotCoveredError("probabilities that do not sum to one")
         shifts = sorted(merged)
-        self._mixture([merged[c] / total for c in shifts], [_real(c) / scale for c in shifts], count)
+        self._mixture(
+            [merged[c] / total for c in shifts], [_real(c) / scale for c in shifts], count
+        )
 
     def _poisson(self, event: Any, count: int) -> None:
         rate = arb(1)

@@ -2,12 +2,17 @@
 
 import argparse
 import json
+import math
 import sys
+from dataclasses import replace
 from typing import Any
 
-from accountants import calibrate_noise, calibrate_steps, epsilon_bounds, validate
+from dp_accounting import NeighboringRelation
+
+from accountants import FourierAccountant, calibrate_noise, calibrate_steps, validate
 from audits.cli import Commands, options
-from audits.wording import RELATIONS, interval, up
+from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps
+from audits.wording import interval, up
 
 _EXAMPLES = """\
 examples:
@@ -15,9 +20,12 @@ examples:
       the smallest noise multiplier for these steps
   dp-assay calibrate --epsilon 1 --delta 1e-5 --sampling-rate 0.01 --noise-multiplier 4
       the most steps with this noise
+  dp-assay calibrate --epsilon 3 --delta 1e-6 --batch-size 256 --data-size 60000 --epochs 15
 
 What is printed has been checked: its proved upper bound of ε is at most the target.
 """
+# A hint need not be sharp, nor go below any noise of use.
+_HINT_TOLERANCE, _LEAST_NOISE = 1e-2, 0.1
 
 
 def add(commands: Commands) -> None:
@@ -35,7 +43,9 @@ def add(commands: Commands) -> None:
     options.add_delta(parser)
     options.add_noise(parser, required=False)
     options.add_steps(parser, default=None)
+    options.add_epochs(parser)
     options.add_sampling(parser)
+    options.add_records(parser)
     options.add_json(parser)
     parser.set_defaults(run=_run)
 
@@ -43,30 +53,40 @@ def add(commands: Commands) -> None:
 def _run(given: argparse.Namespace) -> int:
     target = validate.positive("--epsilon", given.epsilon)
     delta, sampling = options.read_delta(given), options.read_sampling(given)
-    if (given.noise_multiplier is None) == (given.steps is None):
+    wants_noise = given.steps is not None or given.epochs is not None
+    if (given.noise_multiplier is None) == (not wants_noise):
         raise ValueError(
-            "`--noise-multiplier` must be given (for the most steps) or --steps (for the least "
-            f"noise), one of the two, got {'neither' if given.steps is None else 'both'}."
+            "`--noise-multiplier` must be given (for the most steps) or --steps or --epochs (for "
+            f"the least noise), one of the two, got {'both' if wants_noise else 'neither'}."
         )
     setting: dict[str, Any] = {
         "delta": delta,
-        "sampling_rate": sampling.rate,
+        "sampling_rate": sampling.accounted_rate,
         "relation": sampling.relation,
         "sampling": sampling.kind,
+        "records_per_user": sampling.records,
     }
-    steps = sampling.batches if given.steps is None else options.read_steps(given)
+    steps = options.read_steps(given, sampling) if wants_noise else sampling.batches
     sampling.repeated(1.0, steps)  # refuses what cannot be accounted for
     if sampling.kind == "fixed_size":
         print("searching; for batches of fixed size this can take a minute", file=sys.stderr)
     try:
-        if given.steps is not None:
+        if wants_noise:
             noise = calibrate_noise(target_epsilon=target, steps=steps, **setting)
         else:
             noise = options.read_noise(given)
             steps = calibrate_steps(target_epsilon=target, noise_multiplier=noise, **setting)
     except ValueError as error:  # names the option as it is typed
         raise ValueError(str(error).replace("`target_epsilon`", "`--epsilon`")) from error
-    found = epsilon_bounds(noise_multiplier=noise, steps=steps, **setting)
+    event, count = sampling.repeated(noise, steps)
+    found = FourierAccountant(sampling.relation).compose(event, count).get_epsilon_bounds(delta)
+    notes = sampling.notes(delta)
+    if sampling.kind == "shuffled":
+        notes.append(
+            _instead(noise, target, delta, steps, sampling)
+            if wants_noise
+            else f"{INSTEAD_OF_SHUFFLING}."
+        )
     if given.json:
         answer = {
             "target_epsilon": target,
@@ -76,14 +96,39 @@ def _run(given: argparse.Namespace) -> int:
             "sampling": sampling.kind,
             "sampling_rate": sampling.rate,
             "relation": sampling.relation.name,
+            "records_per_user": sampling.records,
             "epsilon": {"lower": found.lower, "upper": found.upper},
+            "notes": notes,
         }
-        print(json.dumps(answer, indent=2))
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
         return 0
-    if given.steps is not None:
+    if wants_noise:
         print(f"noise multiplier {up(noise, 7)} for {steps:,} steps")
     else:
         print(f"{steps:,} steps at noise multiplier {noise:g}")
     print(f"  ε in {interval(found)} at δ = {delta:g}, target {target:g}")
-    print(f"  {RELATIONS[sampling.relation]}; {sampling.describe()}")
+    print(f"  {sampling.neighbours}; {sampling.describe()}")
+    for note in notes:
+        print(f"  {note}")
     return 0
+
+
+def _instead(noise: float, target: float, delta: float, steps: int, sampling: SampledSteps) -> str:
+    """What to do instead of shuffling, and noise that is enough then, to a percent.
+
+    The noise of shuffling is enough, as each epoch costs at most one Gaussian release either way.
+    """
+    bins = replace(sampling, kind="balls_in_bins", relation=NeighboringRelation.REPLACE_SPECIAL)
+
+    def enough(noise: float) -> bool:
+        event, count = bins.repeated(noise, steps)
+        accountant = FourierAccountant(bins.relation, _HINT_TOLERANCE).compose(event, count)
+        return accountant.get_epsilon(delta) <= target
+
+    factor, known = 2.0, noise
+    while factor > 1.01:
+        if known / factor > _LEAST_NOISE and enough(known / factor):
+            known /= factor
+        else:
+            factor = math.sqrt(factor)
+    return f"{INSTEAD_OF_SHUFFLING}: noise multiplier {up(known, 3)} is enough then."
