@@ -7,6 +7,7 @@ A negative ε is read as 0. Answers are kept one by one, so that a run that stop
 """
 
 import datetime
+import hashlib
 import json
 import math
 from collections import Counter
@@ -34,7 +35,10 @@ _RIGHT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A question with a proved answer: ε(δ) of the event lies within `epsilon`."""
+    """A question with a proved answer: ε(δ) of the event lies within `epsilon`.
+
+    `name` is a digest of the question: answers are kept under it.
+    """
 
     name: str
     event: dpa.DpEvent
@@ -47,7 +51,7 @@ def known() -> list[Known]:
     """All of `accountants.known_answers`."""
     return [
         Known(
-            name=answer["name"],
+            name=_digest(answer),
             event=codec.decode_event(answer["event"]),
             relation=codec.decode_relation(answer["neighboring_relation"]),
             delta=answer["delta"],
@@ -55,6 +59,11 @@ def known() -> list[Known]:
         )
         for answer in known_answers.load()
     ]
+
+
+def _digest(answer: dict[str, Any]) -> str:
+    asked = [answer[key] for key in ("event", "neighboring_relation", "delta")]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
