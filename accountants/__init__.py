@@ -34,9 +34,10 @@ from accountants.events import BallsInBinsDpEvent
 from accountants.filters import RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
 from accountants.fourier.shuffling import shuffled_epsilon_bounds
+from accountants.gdp import gdp_bounds
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
-from accountants.risk import MembershipRisk, membership_risk
+from accountants.risk import MembershipRisk, membership_risk, true_positive_rate
 from accountants.support import support_table
 
 __all__ = [
@@ -64,8 +65,10 @@ __all__ = [
     "event_from_opacus_history",
     "event_to_json",
     "gaussian",
+    "gdp_bounds",
     "membership_risk",
     "shuffled_epsilon_bounds",
     "support_table",
     "trade_off",
+    "true_positive_rate",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 
 from accountants import elementary, gaussian, validate
+from accountants.arrays import FloatArray
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 from accountants.fourier import fallback
@@ -18,7 +19,7 @@ from accountants.fourier.contour.quadrature import ContourError
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.grid.outlook import GridError
 from accountants.fourier.pairs import bracket, composed_laws, explicit_pair
-from accountants.fourier.profile import Profile, along_contours, on_grid, one_by_one
+from accountants.fourier.profile import DeltaCurve, Profile, along_contours, on_grid, one_by_one
 from accountants.fourier.trade_off import TradeOff, checked, trade_off_from_profile
 
 # An interval wider than this, relative to ε, is worth the second of a costly contour.
@@ -166,7 +167,36 @@ class FourierAccountant(IntervalAccountant):
         above = trade_off_from_profile(self._profile(explicit), points)
         return TradeOff(points, curve.lower, np.maximum(curve.lower, above.upper))
 
-    def _profile(self, releases: "_Releases") -> Profile:
+    def profile(self, tolerance: float = _PROFILE_TOLERANCE) -> Profile:
+        """Bounds of δ at many ε ≥ 0, for one composition's work: a function of an array of ε.
+
+        `get_delta_bounds` gives one δ as tight as wished.
+
+        Args:
+          tolerance: The widest interval to aim for, relative to δ(0).
+
+        >>> from dp_accounting import GaussianDpEvent
+        >>> profile = FourierAccountant().compose(GaussianDpEvent(1.0)).profile()
+        >>> profile(np.array([0.0, 1.0])).upper.round(6).tolist()
+        [0.382925, 0.126937]
+        """
+        tolerance = validate.open_unit("tolerance", tolerance)
+        if self._non_private or not self._releases:
+            return one_by_one(self.get_delta_bounds)
+        dominating = _Releases.of(self._releases)
+        above = self._profile(dominating, tolerance)
+        explicit = dominating.explicit()
+        if explicit == dominating:
+            return above
+        below = self._profile(explicit, tolerance)
+
+        def between(epsilons: FloatArray) -> DeltaCurve:
+            upper = above(epsilons).upper
+            return DeltaCurve(epsilons, np.minimum(below(epsilons).lower, upper), upper)
+
+        return between
+
+    def _profile(self, releases: "_Releases", tolerance: float | None = None) -> Profile:
         """Bounds of δ at many ε for exactly these pairs."""
         mu = releases.mu()
         if mu is not None:
@@ -180,7 +210,9 @@ class FourierAccountant(IntervalAccountant):
                 return along_contours(composition)
             except ContourError:
                 pass
-        return on_grid(releases.for_grid(), max(self._tolerance, _PROFILE_TOLERANCE))
+        if tolerance is None:
+            tolerance = max(self._tolerance, _PROFILE_TOLERANCE)
+        return on_grid(releases.for_grid(), tolerance)
 
     def _answer(self, engines: "_Engines") -> Answer:
         dominating = _Releases.of(self._releases)
