@@ -31,7 +31,7 @@ from accountants.dp_sgd import (
     trade_off,
 )
 from accountants.events import BallsInBinsDpEvent
-from accountants.filters import RenyiFilter
+from accountants.filters import CombinedFilter, GaussianFilter, RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
 from accountants.fourier.shuffling import shuffled_epsilon_bounds
 from accountants.gdp import gdp_bounds
@@ -45,9 +45,11 @@ __all__ = [
     "Bounds",
     "BoundsError",
     "Certificate",
+    "CombinedFilter",
     "CrossCheck",
     "EpsilonCurve",
     "FourierAccountant",
+    "GaussianFilter",
     "IntervalAccountant",
     "MembershipRisk",
     "MomentsAccountant",
