@@ -20,6 +20,7 @@ from accountants import classical, gaussian
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds, BoundsError
 from accountants.calibrate import calibrate_noise, calibrate_steps
+from accountants.calibrate_risk import calibrate_noise_to_risk
 from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
 from accountants.crosscheck import CrossCheck, crosscheck
@@ -57,6 +58,7 @@ __all__ = [
     "RenyiFilter",
     "TradeOff",
     "calibrate_noise",
+    "calibrate_noise_to_risk",
     "calibrate_steps",
     "classical",
     "crosscheck",

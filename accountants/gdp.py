@@ -77,7 +77,7 @@ def gdp_bounds(accountant: IntervalAccountant, slack: float = 0.0) -> Bounds:
     >>> round(gdp_bounds(accountant).upper, 4)  # √1000: the tail is that of no sampling
     31.6228
     >>> round(gdp_bounds(accountant, slack=1e-6).upper, 4)
-    0.4649
+    0.4608
     """
     validate.instance("accountant", accountant, IntervalAccountant)
     slack = validate.non_negative("slack", slack)

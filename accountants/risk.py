@@ -48,7 +48,7 @@ def true_positive_rate(accountant: IntervalAccountant, false_positive_rate: floa
     >>> from accountants import FourierAccountant
     >>> accountant = FourierAccountant().compose(GaussianDpEvent(1.0))
     >>> round(true_positive_rate(accountant, 0.01).upper, 6)  # Φ(Φ⁻¹(0.01) + 1)
-    0.092363
+    0.092362
     """
     validate.instance("accountant", accountant, IntervalAccountant)
     rate = validate.closed_unit("false_positive_rate", false_positive_rate)

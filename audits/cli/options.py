@@ -172,12 +172,12 @@ def add_relation(parser: Container) -> None:
     )
 
 
-def add_delta(parser: Container) -> None:
+def add_delta(parser: Container, *, required: bool = True) -> None:
     """Adds `--delta`."""
     parser.add_argument(
         "--delta",
         type=float,
-        required=True,
+        required=required,
         metavar="δ",
         help="in (0, 1), such as 1e-5; well below one over the number of records",
     )
