@@ -16,7 +16,7 @@ All else is an accountant, named by its module. `fourier/DERIVATION.md` says whi
 paper is where.
 """
 
-from accountants import classical, gaussian
+from accountants import classical, gaussian, hidden_state
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds, BoundsError
 from accountants.calibrate import calibrate_noise, calibrate_steps
@@ -70,6 +70,7 @@ __all__ = [
     "event_to_json",
     "gaussian",
     "gdp_bounds",
+    "hidden_state",
     "membership_risk",
     "shuffled_epsilon_bounds",
     "support_table",
