@@ -56,7 +56,10 @@ def calibrate_noise_to_risk(
       mu: The most that μ of Gaussian DP may be; one of the three targets is given.
       slack: With `mu`, how far the curve may lie below the Gaussian's, see `gdp_bounds`. Without
         slack sampling is no help.
-      sampling_rate, steps, relation, sampling: As for `calibrate_noise`.
+      sampling_rate: q in (0, 1]; 1 is no sampling.
+      steps: How many.
+      relation: Which data sets are neighbours.
+      sampling: As for `calibrate_noise`.
 
     Raises:
       ValueError: An argument is impossible, or every σ > 0 meets the target, as a record is so

@@ -314,12 +314,12 @@ def _needed(epsilons: FloatArray, delta: FloatArray, slack: float) -> FloatArray
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         slope = (delta[:-1] - delta[1:]) / np.expm1(np.diff(epsilons))
         height = (delta[:-1] + slope) * (1.0 + _CHORD_ROUNDING) - slack
-        log_alpha = np.log(slope) - epsilons[:-1]
-        first = -special.ndtri_exp(log_alpha)
+        log_slope = np.log(slope)
+        # Rounded down: a smaller α needs more.
+        unsure = 2e-15 * (1.0 + np.abs(log_slope) + epsilons[:-1])
+        first = -special.ndtri_exp(np.minimum(log_slope - epsilons[:-1] - unsure, -1e-300))
         second = special.ndtri(np.clip(height, 0.0, 1.0))
-        # An error of log α moves Φ⁻¹(α), whose slope in it is at most 1.3.
         error = _QUANTILE_ROUNDING * (2.0 + np.abs(first) + np.abs(second))
-        error += 1e-15 * np.abs(log_alpha)
         needed = first + second + error
     # A chord at slope 0 needs the Gaussian to reach δ at no α at all; one below the slack, nothing.
     needed = np.where(slope > 0.0, needed, math.inf)

@@ -18,7 +18,7 @@ c·z_k + s_k]: z_{k+1} = c·z_k + s_k − a_k. Beside X′ the process X̃ is mo
 step, under the same noise, which costs a composition of Gaussians with shifts a_k (adaptive; the
 projection is post-processing). If z_T = 0, then X̃_T = X_T, and x_T is μ-GDP with
 
-    μ² = (S/σ)²·Σ a_k²,    under  c^{T−τ}·z_τ + Σ c^{T−k}(s_k − a_k) = 0  (k from τ+1)  and all z_k ≥ 0.
+    μ² = (S/σ)²·Σ a_k²    if  c^{T−τ}·z_τ + Σ_{k>τ} c^{T−k}(s_k − a_k) = 0  and all z_k ≥ 0.
 
 z_0 = 0 at the common start, and z_τ ≤ D/(ηS) at any time if K has diameter D. By Cauchy–Schwarz the
 best a_k are proportional to c^{T−k}. They keep z_k ≥ 0: the a_k grow, so once z is negative at the

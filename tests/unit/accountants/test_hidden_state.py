@@ -149,12 +149,8 @@ def test_never_above_composition_and_more_knowledge_never_costs(steps, eta, conv
     convex = full_batch_mu(steps=steps, **setting)
     strongly = full_batch_mu(steps=steps, strong_convexity=convexity, **setting)
     bounded = full_batch_mu(steps=steps, diameter=diameter, **setting)
-    both = full_batch_mu(
-        steps=steps, strong_convexity=convexity, diameter=diameter, **setting
-    )
-    more = full_batch_mu(
-        steps=steps + 1, strong_convexity=convexity, diameter=diameter, **setting
-    )
+    both = full_batch_mu(steps=steps, strong_convexity=convexity, diameter=diameter, **setting)
+    more = full_batch_mu(steps=steps + 1, strong_convexity=convexity, diameter=diameter, **setting)
     assert convex <= composition
     assert both <= min(strongly, bounded) * (1 + 1e-12) <= composition * (1 + 1e-12)
     assert both <= more * (1 + 1e-12)
