@@ -34,6 +34,8 @@ Laws = Sequence[tuple[LossLaw, int]]
 _FIRST_LENGTH = 2**12
 _MOST_NODES = 2**20
 _MOST_PASSES = 8
+# Passes on the finest grid that may show nothing from below before it is given up.
+_BLIND_PASSES = 3
 # A whole profile is composed on so many nodes, one pass after the other while the widest of its
 # intervals exceeds the tolerance and this: the last pass takes a second, or several.
 _PROFILE_PASSES = ((2**14, 0.0), (2**17, 0.0), (2**20, 1e-4))
@@ -71,17 +73,19 @@ def delta_bounds(laws: Laws, epsilon: float, *, tolerance: float = 1e-6) -> Boun
     log_delta, tilt = Outlook(laws, 1e-300, 1.0).delta(epsilon)
     log_delta = min(max(log_delta - 5.0, -690.0), 0.0)
     best = Bounds(0.0, 1.0)
-    length = 0
+    length = blind = 0
     for _ in range(_MOST_PASSES):
         outlook = Outlook(laws, math.exp(log_delta), 0.01 * tolerance, _ceiling(laws, epsilon))
         tilt = _capped(outlook.delta(epsilon)[1], laws, outlook)
         window = outlook.window(tilt, epsilon, epsilon, log_delta)
         length = length or _first_length(outlook, tilt, window.width, 0.1 / tilt, laws)
-        above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, length)
+        asked = length
+        above, below, length = _compose_both(laws, outlook, window, tilt, epsilon, asked)
         best = best.intersect(_seen(below.delta(epsilon)[0], above.delta(epsilon)[0]))
         excess = _excess(best, tolerance)
         unseen = best.lower == 0.0 and best.upper < _LEAST_SEEN
-        if excess <= 1.0 or length >= _most_length(laws) or unseen:
+        blind += best.lower == 0.0 and length < asked
+        if excess <= 1.0 or length >= _most_length(laws) or unseen or blind == _BLIND_PASSES:
             break
         length = _next_length(length, excess, laws)
         # The Chernoff bound may be far above: truncate and alias relative to what has been seen.
@@ -117,12 +121,18 @@ def epsilon_bounds(laws: Laws, delta: float, *, tolerance: float = 1e-6) -> Boun
     width = outlook.window(tilt, low, guess, math.log(delta)).width
     # The first pass only has to see where ε is: to a percent, or a tenth of the tilt's scale.
     length = _first_length(outlook, tilt, width, max(0.01 * guess, 0.1 / tilt), laws)
+    blind = 0
     for _ in range(_MOST_PASSES):
         window = outlook.window(tilt, low, min(guess, best.upper), math.log(delta))
         ceiling = min(guess, best.upper)
-        above, below, length = _compose_both(laws, outlook, window, tilt, ceiling, length)
+        asked = length
+        above, below, length = _compose_both(laws, outlook, window, tilt, ceiling, asked)
         new = Bounds(_least_epsilon(below, delta, low), _least_epsilon(above, delta, low))
         if new.lower <= low and low > 0.0:  # Not seen: look lower.
+            blind += length < asked
+            if blind == _BLIND_PASSES:
+                best = Bounds(best.lower, min(best.upper, new.upper))
+                break
             low = max(0.0, low - 3.0 * max(guess - low, 8.0 / tilt))
             length = _next_length(length, 10.0, laws)
             best = Bounds(best.lower, min(best.upper, new.upper))
