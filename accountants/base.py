@@ -87,6 +87,11 @@ class IntervalAccountant(PrivacyAccountant):
         """What has been composed, each release with its multiplicity."""
         return MappingProxyType(self._releases)
 
+    @property
+    def non_private(self) -> bool:
+        """Whether something without noise has been composed: then every ε is infinite."""
+        return self._non_private
+
     def get_epsilon_bounds(self, delta: float) -> Bounds:
         """An interval that contains ε(δ), the least ε for which (ε, δ)-DP holds."""
         delta = validate.open_unit("delta", delta)

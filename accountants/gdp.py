@@ -58,6 +58,8 @@ _SMALLEST_DELTA = 1e-13
 _ROUNDING, _CHORD_ROUNDING = 1e-14, 3e-15
 # Of Φ⁻¹, relative to its value and to that of its argument's error; the tests measure it.
 _QUANTILE_ROUNDING = 4e-15
+# scipy's Φ⁻¹(e^y) is off by up to 5e-13, relative, for y below these.
+_FAR_OUT, _FAR_ROUNDING = -900.0, 5e-12
 
 
 def gdp_bounds(accountant: IntervalAccountant, slack: float = 0.0) -> Bounds:
@@ -83,6 +85,8 @@ def gdp_bounds(accountant: IntervalAccountant, slack: float = 0.0) -> Bounds:
     slack = validate.non_negative("slack", slack)
     if slack >= 1.0:
         raise validate.refusal("slack", "below 1", slack)
+    if accountant.non_private:
+        return Bounds(math.inf, math.inf)
     if accountant.get_delta_bounds(0.0).upper <= slack:
         return Bounds(0.0, 0.0)
     tails = _Tails.of(accountant.composition.items())
@@ -172,7 +176,9 @@ def _of_pure(epsilon: float) -> float:
 
     Its curve lies above max(1 − e^ε·α, e^{−ε}(1 − α)), whose corner is at 1/(1 + e^ε).
     """
-    return -2.0 * float(special.ndtri_exp(-np.logaddexp(0.0, epsilon)))
+    log_alpha = -float(np.logaddexp(0.0, epsilon))
+    far = 1.0 + (_FAR_ROUNDING if log_alpha < _FAR_OUT else 0.0)
+    return -2.0 * float(special.ndtri_exp(log_alpha)) * far
 
 
 def _profile(accountant: IntervalAccountant) -> Profile:
@@ -317,9 +323,11 @@ def _needed(epsilons: FloatArray, delta: FloatArray, slack: float) -> FloatArray
         log_slope = np.log(slope)
         # Rounded down: a smaller α needs more.
         unsure = 2e-15 * (1.0 + np.abs(log_slope) + epsilons[:-1])
-        first = -special.ndtri_exp(np.minimum(log_slope - epsilons[:-1] - unsure, -1e-300))
+        log_alpha = np.minimum(log_slope - epsilons[:-1] - unsure, -1e-300)
+        first = -special.ndtri_exp(log_alpha)
         second = special.ndtri(np.clip(height, 0.0, 1.0))
         error = _QUANTILE_ROUNDING * (2.0 + np.abs(first) + np.abs(second))
+        error += np.where(log_alpha < _FAR_OUT, _FAR_ROUNDING * np.abs(first), 0.0)
         needed = first + second + error
     # A chord at slope 0 needs the Gaussian to reach δ at no α at all; one below the slack, nothing.
     needed = np.where(slope > 0.0, needed, math.inf)

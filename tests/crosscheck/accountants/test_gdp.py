@@ -175,6 +175,7 @@ def test_hundred_laplaces_are_nearly_gaussian():
     assert found.gap < 1e-5
 
 
+@pytest.mark.slow
 def test_accountants_without_a_lower_end():
     fourier = gdp_bounds(composed(sampled(0.1), 10), 1e-3)
     renyi = gdp_bounds(RenyiAccountant().compose(sampled(0.1), 10), 1e-3)
@@ -187,8 +188,10 @@ def test_accountants_without_a_lower_end():
 
 def test_corners():
     assert gdp_bounds(FourierAccountant()) == (0.0, 0.0)
-    assert gdp_bounds(composed(dpa.NonPrivateDpEvent())).upper == math.inf
-    assert gdp_bounds(composed(dpa.NonPrivateDpEvent()), 0.5).upper == math.inf
+    for slack in (0.0, 0.5):
+        assert gdp_bounds(composed(dpa.NonPrivateDpEvent()), slack) == (math.inf, math.inf)
+        mixed = composed(dpa.NonPrivateDpEvent()).compose(dpa.GaussianDpEvent(1.0))
+        assert gdp_bounds(mixed, slack) == (math.inf, math.inf)
     assert gdp_bounds(composed(sampled()), 0.5) == (0.0, 0.0)
     assert gdp_bounds(composed(dpa.GaussianDpEvent(1e-3))).upper == pytest.approx(1e3)
 
@@ -255,12 +258,13 @@ def test_true_positives_are_riskcals(scale):
         assert true_positive_rate(accountant, alpha).upper == pytest.approx(1 - theirs, abs=1e-5)
 
 
-@pytest.mark.parametrize("exponent", [1e-3, 0.7, 3.0, 40.0, 700.0, 3e4])
+@pytest.mark.parametrize("exponent", [1e-3, 0.7, 3.0, 40.0, 700.0, 3e4, 1e6])
 def test_the_quantiles_rounding(exponent):
-    """What `gdp` adds for Φ⁻¹ (4e-15 of 1 + its value) is ten times what is seen here."""
+    """What `gdp` adds for Φ⁻¹, 4e-15 of 1 + its value and 5e-12 far out, is ten times as much."""
     with mpmath.workdps(40):
         p = mpmath.exp(-mpmath.mpf(exponent))
-    assert abs(special.ndtri_exp(-exponent) - quantile(p)) <= 4e-16 * (2 + abs(quantile(p)))
+    relative = 4e-16 if exponent < 900.0 else 5e-13
+    assert abs(special.ndtri_exp(-exponent) - quantile(p)) <= relative * (2 + abs(quantile(p)))
     if exponent < 700.0:
         value = float(p)
         assert abs(special.ndtri(value) - quantile(value)) <= 4e-16 * (2 + abs(quantile(value)))
@@ -268,10 +272,10 @@ def test_the_quantiles_rounding(exponent):
 
 @pytest.mark.parametrize("advantage", [1e-3, 0.1, 0.9, 0.9999])
 def test_calibration_to_an_advantage_without_sampling(advantage):
-    """δ(0) = 2Φ(μ/2) − 1, μ = √T/σ."""
+    """δ(0) = 2Φ(μ/2) − 1, μ = √T/σ; δ is known to 2e-13, which counts by its slope in μ."""
     found = calibrate_noise_to_risk(advantage=advantage, steps=25)
     truth = -5 / (2 * quantile((1 - mpmath.mpf(advantage)) / 2))
-    assert truth <= found <= truth * (1 + 1e-11)
+    assert truth <= found <= truth * (1 + 2e-12 / (1 - advantage))
 
 
 def test_calibration_to_true_positives_without_sampling():
