@@ -300,6 +300,13 @@ def _trained() -> pvi.FederatedAveraging:
 Maker = Callable[[], Any]
 
 EXAMPLES: dict[str, Maker] = {
+    "advantage": lambda: 0.1,
+    "diameter": lambda: 4.0,
+    "epochs": lambda: 3,
+    "false_positive_rate": lambda: 0.01,
+    "smoothness": lambda: 1.0,
+    "step_size": lambda: 0.5,
+    "strong_convexity": lambda: 0.1,
     "acknowledgement": lambda: pvi.Acknowledgement(client=0, sequence=1, applied=True),
     "accountant": _accountant,
     "alpha": lambda: 0.1,
@@ -450,6 +457,10 @@ EXAMPLES: dict[str, Maker] = {
     "word": lambda: audits.Word.NOT_REFUTED,
 }
 OWN: dict[str, dict[str, Maker]] = {
+    "accountants.CombinedFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
+    "accountants.GaussianFilter.admits": {"event": lambda: dpa.GaussianDpEvent(20.0)},
+    "accountants.GaussianFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
+    "accountants.calibrate_noise_to_risk": {"mu": lambda: 1.0},
     "accountants.RenyiFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.classical.gaussian_epsilon": {"noise_multiplier": lambda: 20.0},
     "audits.Claim.of": {"stated": _claim},
