@@ -143,6 +143,14 @@ class IntervalAccountant(PrivacyAccountant):
         )
 
 
+def checked(accountant: Any) -> IntervalAccountant:
+    """`accountant` if it is an `IntervalAccountant`."""
+    if not isinstance(accountant, IntervalAccountant):
+        got = validate.shown(accountant)
+        raise TypeError(f"`accountant` must be an IntervalAccountant, got {got}.")
+    return accountant
+
+
 _RELATION_IN_WORDS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: (
         "Neighbouring data sets differ by one record added or removed; one record moves a sum by "

@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-from accountants import elementary, gaussian, renyi_divergence, validate
+from accountants import base, elementary, gaussian, renyi_divergence, validate
 from accountants.arrays import FloatArray
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
@@ -81,7 +81,7 @@ def gdp_bounds(accountant: IntervalAccountant, slack: float = 0.0) -> Bounds:
     >>> round(gdp_bounds(accountant, slack=1e-6).upper, 4)
     0.4608
     """
-    validate.instance("accountant", accountant, IntervalAccountant)
+    base.checked(accountant)
     slack = validate.non_negative("slack", slack)
     if slack >= 1.0:
         raise validate.refusal("slack", "below 1", slack)

@@ -15,7 +15,7 @@ probability α only is told by the trade-off curve: the best true positive rate 
 import math
 from typing import NamedTuple
 
-from accountants import validate
+from accountants import base, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 from accountants.fourier.accountant import FourierAccountant
@@ -50,7 +50,7 @@ def true_positive_rate(accountant: IntervalAccountant, false_positive_rate: floa
     >>> round(true_positive_rate(accountant, 0.01).upper, 6)  # Φ(Φ⁻¹(0.01) + 1)
     0.092362
     """
-    validate.instance("accountant", accountant, IntervalAccountant)
+    base.checked(accountant)
     rate = validate.closed_unit("false_positive_rate", false_positive_rate)
     if isinstance(accountant, FourierAccountant):
         curve = accountant.trade_off([rate])
@@ -73,9 +73,7 @@ def membership_risk(accountant: IntervalAccountant, prior: float = 0.5) -> Membe
     >>> round(risk.accuracy.upper, 4)  # Φ(1/2)
     0.6915
     """
-    if not isinstance(accountant, IntervalAccountant):
-        got = validate.shown(accountant)
-        raise TypeError(f"`accountant` must be an IntervalAccountant, got {got}.")
+    base.checked(accountant)
     prior = validate.open_unit("prior", prior)
     rarer = min(prior, 1.0 - prior)
     # The logarithms apart: their argument's quotient may lie beyond all floats.
