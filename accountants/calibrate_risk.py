@@ -27,8 +27,8 @@ _EXCESS = 1e-5
 # The accountant's tolerance, and that on the way there.
 _TOLERANCE, _COARSE = 1e-6, 1e-3
 _BELOW_ONE = math.nextafter(1.0, 0.0)
-# The search goes down by halves so often; less noise than that is none.
-_MOST_HALVINGS = 60
+# With less noise than this who is in a step is seen, but for 1e-100.
+_LEAST_NOISE = 0.02
 _MOST_TRIALS = 60
 
 
@@ -84,8 +84,11 @@ def calibrate_noise_to_risk(
     enough = _upwards(enough, upper, target)
     if rate == 1.0 or (mu is not None and slack == 0.0):
         return enough
+    # Couple both sides' samples: they differ only if the record is in a step.
+    unseen = 0.0 if sampling == "balls_in_bins" else math.exp(steps * math.log1p(-rate))
+    spare = target - (false_positive_rate or 0.0) if mu is None else slack
     low = enough
-    for _ in range(_MOST_HALVINGS):
+    while spare < 1.0 - unseen and low > _LEAST_NOISE:
         low *= 0.5
         if upper(low, _COARSE) > target:
             break
