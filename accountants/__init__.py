@@ -31,10 +31,18 @@ from accountants.dp_sgd import (
     epsilon_curve,
     trade_off,
 )
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import (
+    BallsInBinsDpEvent,
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
+    cyclic_poisson_event,
+)
 from accountants.filters import CombinedFilter, GaussianFilter, RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
-from accountants.fourier.shuffling import shuffled_epsilon_bounds
 from accountants.gdp import gdp_bounds
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
@@ -48,20 +56,27 @@ __all__ = [
     "Certificate",
     "CombinedFilter",
     "CrossCheck",
+    "DiscreteGaussianDpEvent",
     "EpsilonCurve",
+    "EpsilonDeltaDpEvent",
+    "ExponentialMechanismDpEvent",
     "FourierAccountant",
     "GaussianFilter",
     "IntervalAccountant",
     "MembershipRisk",
     "MomentsAccountant",
+    "PermuteAndFlipDpEvent",
     "RenyiAccountant",
     "RenyiFilter",
+    "ShuffledDpEvent",
     "TradeOff",
+    "UserDpEvent",
     "calibrate_noise",
     "calibrate_noise_to_risk",
     "calibrate_steps",
     "classical",
     "crosscheck",
+    "cyclic_poisson_event",
     "delta_bounds",
     "epsilon_bounds",
     "epsilon_curve",
@@ -72,7 +87,6 @@ __all__ = [
     "gdp_bounds",
     "hidden_state",
     "membership_risk",
-    "shuffled_epsilon_bounds",
     "support_table",
     "trade_off",
     "true_positive_rate",

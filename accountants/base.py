@@ -1,6 +1,7 @@
 """What all accountants share: walking an event, and answering with intervals."""
 
 import abc
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -9,9 +10,12 @@ from typing import Any, ClassVar, Self
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation, PrivacyAccountant
 
-from accountants import elementary, validate
+from accountants import elementary, pure, releases, resolution, validate
 from accountants.bounds import Bounds
 from accountants.certificate import Certificate
+from accountants.events import EpsilonDeltaDpEvent
+
+_INFINITE = Bounds(math.inf, math.inf)
 
 
 class IntervalAccountant(PrivacyAccountant):
@@ -37,6 +41,7 @@ class IntervalAccountant(PrivacyAccountant):
     ) -> None:
         super().__init__(validate.relation("neighboring_relation", neighboring_relation))
         self._releases: Counter[elementary.Elementary] = Counter()
+        self._revealed: Counter[releases.Revealed] = Counter()
         self._non_private = False
 
     def compose(self, event: dpa.DpEvent, count: int = 1) -> Self:
@@ -62,30 +67,36 @@ class IntervalAccountant(PrivacyAccountant):
             if isinstance(inner, dpa.ComposedDpEvent):
                 waiting.extend((part, times) for part in reversed(inner.events))
                 continue
+            if isinstance(inner, EpsilonDeltaDpEvent) and inner.epsilon and 0.0 < inner.delta < 1.0:
+                parts = EpsilonDeltaDpEvent(inner.epsilon), EpsilonDeltaDpEvent(0.0, inner.delta)
+                waiting.extend((part, times) for part in parts)
+                continue
             try:
-                resolution = self._resolve(inner)
+                found = self._resolve(inner)
             except elementary.NotSupportedError as reason:
                 return self.CompositionErrorDetails(inner, str(reason))
             if do_compose and times:
-                if resolution is elementary.NonPrivate:
+                if found is elementary.NonPrivate:
                     self._non_private = True
-                elif not isinstance(resolution, type):
-                    self._releases[resolution] += times
+                elif isinstance(found, releases.Revealed):
+                    self._revealed[found] += times
+                elif not isinstance(found, type):
+                    self._releases[found] += times
         return None
 
     def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
-        resolution = elementary.resolve(event, self.neighboring_relation)
-        if not isinstance(resolution, (type, *self.release_types)):
+        found = resolution.resolve(event, self.neighboring_relation)
+        if not isinstance(found, (type, releases.Revealed, *self.release_types)):
             raise elementary.NotSupportedError(
                 f"{type(self).__name__} does not account for {type(event).__name__} "
                 f"under {self.neighboring_relation.name}"
             )
-        return resolution
+        return found
 
     @property
     def composition(self) -> Mapping[elementary.Elementary, int]:
         """What has been composed, each release with its multiplicity."""
-        return MappingProxyType(self._releases)
+        return MappingProxyType({**self._releases, **self._revealed})
 
     @property
     def non_private(self) -> bool:
@@ -93,18 +104,49 @@ class IntervalAccountant(PrivacyAccountant):
         return self._non_private
 
     def get_epsilon_bounds(self, delta: float) -> Bounds:
-        """An interval that contains ε(δ), the least ε for which (ε, δ)-DP holds."""
-        delta = validate.open_unit("delta", delta)
+        """An interval that contains ε(δ), the least ε for which (ε, δ)-DP holds.
+
+        At δ = 0 that is the largest loss of all, the sum of the pure ε's: see `accountants.pure`.
+        """
+        delta = validate.half_open_unit("delta", delta)
         if self._non_private:
-            return Bounds(float("inf"), float("inf"))
-        return self._epsilon_bounds(delta) if self._releases else Bounds(0.0, 0.0)
+            return _INFINITE
+        known = self._chance_revealed()
+        if known.lower > delta:
+            return _INFINITE
+        if delta == 0.0:
+            return pure.epsilon_bounds(self._releases)
+        if not self._revealed:
+            return self._epsilon_bounds(delta) if self._releases else Bounds(0.0, 0.0)
+        # δ = d + (1 − d)·δ′: what is left for the rest, where nothing is revealed.
+        ends = []
+        for chance, sign in ((known.lower, 1.0), (known.upper, -1.0)):
+            rest = min((delta - chance) / (1.0 - chance) * (1.0 + sign * 1e-15), 1.0 - 2.0**-53)
+            if rest <= 0.0:
+                ends.append(pure.epsilon_bounds(self._releases) if rest == 0.0 else _INFINITE)
+            else:
+                ends.append(self._epsilon_bounds(rest) if self._releases else Bounds(0.0, 0.0))
+        return Bounds(ends[0].lower, max(ends[1].upper, ends[0].lower))
+
+    def _chance_revealed(self) -> Bounds:
+        """d, the chance that any of the releases gives all away."""
+        if not self._revealed:
+            return Bounds(0.0, 0.0)
+        hidden = math.fsum(n * math.log1p(-r.probability) for r, n in self._revealed.items())
+        chance = -math.expm1(hidden)
+        return Bounds(chance * (1.0 - 1e-14), min(1.0, chance * (1.0 + 1e-14)))
 
     def get_delta_bounds(self, epsilon: float) -> Bounds:
         """An interval that contains δ(ε), the least δ for which (ε, δ)-DP holds."""
         epsilon = validate.non_negative("epsilon", epsilon)
         if self._non_private:
             return Bounds(1.0, 1.0)
-        return self._delta_bounds(epsilon) if self._releases else Bounds(0.0, 0.0)
+        rest = self._delta_bounds(epsilon) if self._releases else Bounds(0.0, 0.0)
+        if not self._revealed:
+            return rest
+        low, high = self._chance_revealed()
+        upper = min(1.0, (high + (1.0 - high) * rest.upper) * (1.0 + 1e-15))
+        return Bounds((low + (1.0 - low) * rest.lower) * (1.0 - 1e-15), upper)
 
     @abc.abstractmethod
     def _epsilon_bounds(self, delta: float) -> Bounds:
@@ -116,7 +158,7 @@ class IntervalAccountant(PrivacyAccountant):
 
     def get_epsilon(self, target_delta: float) -> float:
         """The upper bound of ε(δ)."""
-        return self.get_epsilon_bounds(validate.open_unit("target_delta", target_delta)).upper
+        return self.get_epsilon_bounds(validate.half_open_unit("target_delta", target_delta)).upper
 
     def get_delta(self, target_epsilon: float) -> float:
         """The upper bound of δ(ε)."""
@@ -124,8 +166,14 @@ class IntervalAccountant(PrivacyAccountant):
 
     def assumptions(self) -> Sequence[str]:
         """What the answers rest on, in words."""
+        several = {
+            release.records
+            for release in self._releases
+            if isinstance(release, elementary.GroupGaussian | elementary.FixedSizeGroupGaussian)
+        }
         return (
             _RELATION_IN_WORDS[self.neighboring_relation],
+            *(_USERS_IN_WORDS.format(records) for records in sorted(several)),
             _NOISE_IN_WORDS,
             _ARITHMETIC_IN_WORDS,
         )
@@ -165,6 +213,10 @@ _RELATION_IN_WORDS = {
         "most C."
     ),
 }
+_USERS_IN_WORDS = (
+    "One record stands for one user, who has at most {} of them: neighbours differ in all, each of "
+    "which is clipped to C."
+)
 _NOISE_IN_WORDS = (
     "noise_multiplier is the noise's standard deviation divided by C, the norm bound of one "
     "record; the noise is drawn from the exact law, independently of everything else."

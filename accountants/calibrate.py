@@ -9,11 +9,11 @@ from dp_accounting import NeighboringRelation
 
 from accountants import counting, elementary, validate
 from accountants.bounds import Bounds
-from accountants.dp_sgd import ADD_OR_REMOVE_ONE, repeated_event, step_event
+from accountants.dp_sgd import ADD_OR_REMOVE_ONE, repeated_event
 from accountants.fourier.accountant import FourierAccountant
 from accountants.fourier.contour import engine as contour
 from accountants.fourier.contour.quadrature import ContourError
-from accountants.sampling import SamplingKind
+from accountants.sampling import SamplingKind, check
 
 
 class _Effort(NamedTuple):
@@ -22,15 +22,23 @@ class _Effort(NamedTuple):
     tolerance: float
     excess: float
 
+    def asked(self, slope: float) -> float:
+        """The tolerance that shows the excess, where log ε falls by `slope` per unit of log σ."""
+        return max(self.tolerance, min(_SHOWN * self.excess * slope, _COARSE))
+
 
 # Where the contour engine answers, in milliseconds, and where the grid engine does.
 _QUICK, _SLOW = _Effort(1e-8, 1e-6), _Effort(1e-5, 1e-4)
+# Of the excess, in ε, what the accountant's interval may have.
+_SHOWN = 0.2
 # The accountant's tolerances for counts of steps, and for the way there.
 _STEPS_FINE, _COARSE = 1e-6, 1e-3
 # Beyond, no engine is asked for noise: `accountants.counting` answers.
 _LARGEST_EPSILON = 200.0
 _MOST_STEPS = 2**40
 _MOST_TRIALS, _FINE_TRIALS = 40, 6
+# So many steps, with little noise more, are decided by one of them.
+_FEW = 300.0
 _NEAR = 0.02
 
 _Answers: TypeAlias = Callable[[float, float], Bounds]
@@ -45,15 +53,17 @@ def calibrate_noise(
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
 ) -> float:
     """The smallest noise multiplier σ with ε(δ) ≤ target, rounded up.
 
     What is returned has been checked: its ε_upper is at most the target. It has also been checked
     that σ·(1 − 1e-6) is not enough, its ε_lower exceeding the target, where plain Gaussians or the
     contour engine answer, and σ·(1 − 1e-4) where that is not fine enough (some with few steps).
-    Two exceptions: for batches of fixed size and balls in bins σ is the smallest that the upper end
-    of their interval allows; and for sampled steps with a target above 200 or more than 2⁴⁰ steps
-    it is what `accountants.counting` proves to be enough, which may be more than needed.
+    Two exceptions: for batches of fixed size, shuffled ones and balls in bins σ is the smallest
+    that the upper end of their interval allows; and for sampled steps with a target above 200 or
+    more than 2⁴⁰ steps it is what `accountants.counting` proves to be enough, which may be more
+    than needed.
 
     Raises:
       ValueError: An argument is impossible, or every σ > 0 meets the target, as a record is in any
@@ -66,37 +76,71 @@ def calibrate_noise(
     delta = validate.open_unit("delta", delta)
     steps = validate.count("steps", steps)
     rate = validate.rate("sampling_rate", sampling_rate)
+    kind = check("sampling", sampling)
     # Refuses what does not fit together.
-    _, count = repeated_event(1.0, rate, steps, sampling, relation)
-    sensitivity = float(elementary.sensitivity_factor(relation))
-    if sampling == "balls_in_bins":  # Known to be in one step of every epoch.
+    _, count = repeated_event(1.0, rate, steps, sampling, relation, records_per_user)
+    # A step has any of a user's records with a probability of at most k·q, and then at most all.
+    sensitivity = float(records_per_user * elementary.sensitivity_factor(relation))
+    if kind in ("balls_in_bins", "shuffled"):  # Known to be in one step of every epoch at most.
         enough = counting.sufficient_noise(target, delta, 1.0, count, sensitivity)
     else:
-        enough = counting.sufficient_noise(target, delta, rate, steps, sensitivity)
+        any_rate = min(1.0, records_per_user * rate)
+        enough = counting.sufficient_noise(target, delta, any_rate, steps, sensitivity)
     if enough == 0.0:
         raise ValueError(
             f"`delta` must be below the probability that a record is in any of {steps} steps at "
             f"sampling_rate={rate!r}, else any noise meets the target, got {delta!r}."
         )
-    if rate == 1.0 or target > _LARGEST_EPSILON or steps > _MOST_STEPS:
+    if kind == "shuffled" or rate == 1.0 or target > _LARGEST_EPSILON or steps > _MOST_STEPS:
         return enough
 
     def answer(log_sigma: float, tolerance: float) -> Bounds:
-        event, count = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
+        event, count = repeated_event(
+            math.exp(log_sigma), rate, steps, sampling, relation, records_per_user
+        )
         return (
             FourierAccountant(relation, tolerance).compose(event, count).get_epsilon_bounds(delta)
         )
 
-    # As if the central limit theorem held: (1 − q)N(0) + qN(1/σ) has χ² = q²·(e^{1/σ²} − 1).
-    unsampled = counting.sufficient_noise(target, delta, 1.0, steps, 1.0)
-    mu = math.sqrt(steps) / unsampled
-    guess = sensitivity / math.sqrt(math.log1p(mu * mu / (rate * rate * steps)))
-    log_sigma, slope = _approach(answer, target, math.log(min(guess, enough)), math.log(enough))
-    event, _ = repeated_event(math.exp(log_sigma), rate, steps, sampling, relation)
+    start = _of_one_step(target, delta, rate, steps)
+    if start is not None:
+        guess, slope = start
+        guess *= sensitivity if sampling == "fixed_size" else 1.0
+    else:
+        # As if the central limit theorem held: (1 − q)N(0) + qN(1/σ) has χ² = q²·(e^{1/σ²} − 1).
+        unsampled = counting.sufficient_noise(target, delta, 1.0, steps, 1.0)
+        mu = math.sqrt(steps) / unsampled
+        guess = sensitivity / math.sqrt(math.log1p(mu * mu / (rate * rate * steps)))
+        slope = 1.0
+    log_sigma, slope = _approach(
+        answer, target, math.log(min(guess, enough)), math.log(enough), slope
+    )
+    event, _ = repeated_event(
+        math.exp(log_sigma), rate, steps, sampling, relation, records_per_user
+    )
     release = elementary.resolve(event, relation)
     effort = _QUICK if _contour_answers(release, steps, delta) else _SLOW
-    provable = sampling not in ("fixed_size", "balls_in_bins")
+    provable = kind not in ("fixed_size", "balls_in_bins")
     return min(enough, _settle(answer, target, log_sigma, slope, effort, provable=provable))
+
+
+def _of_one_step(
+    target: float, delta: float, rate: float, steps: int
+) -> tuple[float, float] | None:
+    """About the σ that is enough if a rare large loss of one step decides, and −the slope there.
+
+    Then δ is about that of all steps together, T·q·δ_G(log(1 + (e^ε − 1)/q)). None if it is not so.
+    """
+    if delta >= steps * rate:
+        return None
+    share = delta / (steps * rate)
+    sigma, less = (
+        counting.sufficient_noise(math.log1p(math.expm1(aim) / rate), share, 1.0, 1, 1.0)
+        for aim in (target, target * (1.0 + _NEAR))
+    )
+    if less >= sigma or steps * min(sigma, 1.0) ** 4 > _FEW:
+        return None
+    return sigma, math.log1p(_NEAR) / math.log(sigma / less)
 
 
 def _contour_answers(release: elementary.Resolution, steps: int, delta: float) -> bool:
@@ -111,9 +155,11 @@ def _contour_answers(release: elementary.Resolution, steps: int, delta: float) -
     return bounds.gap <= _QUICK.tolerance * bounds.upper
 
 
-def _approach(answer: _Answers, target: float, start: float, enough: float) -> tuple[float, float]:
+def _approach(
+    answer: _Answers, target: float, start: float, enough: float, slope: float
+) -> tuple[float, float]:
     """The root log σ to a percent, by bracketed secants on (log σ, log ε), and −the slope there."""
-    low, high, here, slope = -math.inf, enough, start, 1.0
+    low, high, here = -math.inf, enough, start
     before: tuple[float, float] | None = None
     for _ in range(_MOST_TRIALS):
         excess = _log_ratio(answer(here, _COARSE).upper, target)
@@ -123,7 +169,8 @@ def _approach(answer: _Answers, target: float, start: float, enough: float) -> t
         if abs(excess) < _NEAR:
             return here + excess / slope, slope
         low, high = (here, high) if excess > 0.0 else (low, here)
-        here += max(-2.0, min(2.0, excess / slope))
+        # With much less noise ε is enormous, and a waste of time.
+        here += max(-0.7, min(2.0, excess / slope))
         if not low < here < high:
             here = 0.5 * (low + high) if low > -math.inf else high - 1.0
     return high, slope
@@ -137,7 +184,7 @@ def _settle(
     It ends once σ is enough and σ·(1 − excess) is seen not to be, or after a few trials: then the
     accountant's own interval is wider than that.
     """
-    tolerance, excess = effort
+    tolerance, excess = effort.asked(slope), effort.excess
     before: tuple[float, float] | None = None
     best = math.inf
     for _ in range(_FINE_TRIALS):
@@ -168,8 +215,11 @@ def calibrate_steps(
     sampling_rate: float = 1.0,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
 ) -> int:
     """The most steps with ε(δ) ≤ target; their ε_upper has been checked.
+
+    Whole epochs of shuffled batches, a smaller last batch kept, and of balls in bins.
 
     One step more might still be within the accountant's gap (1e-6, relative) of the target.
 
@@ -181,7 +231,13 @@ def calibrate_steps(
     """
     target = validate.positive("target_epsilon", target_epsilon)
     delta = validate.open_unit("delta", delta)
-    event = step_event(noise_multiplier, sampling_rate, sampling, relation)
+    unit = 1
+    if check("sampling", sampling) in ("balls_in_bins", "shuffled"):
+        # Whole epochs; a smaller last batch of shuffled ones is kept.
+        unit = math.ceil(1.0 / validate.rate("sampling_rate", sampling_rate) * (1.0 - 1e-12))
+    event, _ = repeated_event(
+        noise_multiplier, sampling_rate, unit, sampling, relation, records_per_user
+    )
 
     def upper(steps: int, tolerance: float) -> float:
         accountant = FourierAccountant(relation, tolerance).compose(event, steps)
@@ -189,8 +245,8 @@ def calibrate_steps(
 
     if upper(1, _STEPS_FINE) > target:
         raise ValueError(
-            f"`target_epsilon` must allow one step at noise_multiplier={noise_multiplier!r}, "
-            f"got {target!r}."
+            f"`target_epsilon` must allow one {'step' if unit == 1 else 'epoch'} at "
+            f"noise_multiplier={noise_multiplier!r}, got {target!r}."
         )
     # Coarsely, by secants on (log T, log ε) kept in a bracket of what is and is not enough; a
     # bound that is too coarse to tell is asked again finely.
@@ -208,7 +264,7 @@ def calibrate_steps(
         if low >= _MOST_STEPS:
             raise ValueError(f"`target_epsilon` must be reached within 2^40 steps, got {target!r}.")
         here = _next_count(low, high, log_here - excess / slope)
-    return low
+    return low * unit
 
 
 def _next_count(low: int, high: int, log_trial: float) -> int:

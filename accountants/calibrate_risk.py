@@ -85,7 +85,8 @@ def calibrate_noise_to_risk(
     if rate == 1.0 or (mu is not None and slack == 0.0):
         return enough
     # Couple both sides' samples: they differ only if the record is in a step.
-    unseen = 0.0 if sampling == "balls_in_bins" else math.exp(steps * math.log1p(-rate))
+    in_every_epoch = sampling in ("balls_in_bins", "shuffled")
+    unseen = 0.0 if in_every_epoch else math.exp(steps * math.log1p(-rate))
     spare = target - (false_positive_rate or 0.0) if mu is None else slack
     low = enough
     while spare < 1.0 - unseen and low > _LEAST_NOISE:

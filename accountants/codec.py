@@ -18,7 +18,15 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from accountants import validate
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import (
+    BallsInBinsDpEvent,
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
+)
 from accountants.sampling import SamplingKind, check_accounted
 
 VERSION = 1
@@ -31,6 +39,10 @@ _EVENT_TYPES: Mapping[str, type[dpa.DpEvent]] = {
     cls.__name__: cls
     for cls in (
         BallsInBinsDpEvent,
+        DiscreteGaussianDpEvent,
+        EpsilonDeltaDpEvent,
+        ExponentialMechanismDpEvent,
+        PermuteAndFlipDpEvent,
         dp_event.ComposedDpEvent,
         dp_event.DiscreteLaplaceDpEvent,
         dp_event.GaussianDpEvent,
@@ -44,6 +56,8 @@ _EVENT_TYPES: Mapping[str, type[dpa.DpEvent]] = {
         dp_event.SampledWithReplacementDpEvent,
         dp_event.SampledWithoutReplacementDpEvent,
         dp_event.SelfComposedDpEvent,
+        ShuffledDpEvent,
+        UserDpEvent,
         dp_event.SingleEpochTreeAggregationDpEvent,
         dp_event.TruncatedSubsampledGaussianDpEvent,
         dp_event.UnsupportedDpEvent,

@@ -14,15 +14,14 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import elementary, validate
+from accountants import elementary, groups, validate
 from accountants.arrays import FloatArray, IntArray
 from accountants.bounds import Bounds
-from accountants.events import BallsInBinsDpEvent
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
 from accountants.fourier.accountant import FourierAccountant
 from accountants.fourier.contour.steps import StepCurve
 from accountants.fourier.trade_off import TradeOff
-from accountants.rounding import up
-from accountants.sampling import ACCOUNTED, SamplingKind, check, check_accounted
+from accountants.sampling import SamplingKind, check, check_accounted
 
 ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
 _FEW_STEPS_TOLERANCE = 1e-5
@@ -42,6 +41,7 @@ def step_event(
     sampling_rate: float = 1.0,
     sampling: SamplingKind = "poisson",
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    records_per_user: int = 1,
 ) -> dpa.DpEvent:
     """The event of one step, refused where sampling and relation do not fit.
 
@@ -51,7 +51,9 @@ def step_event(
       sampling: "poisson", "fixed_size" (under REPLACE_ONE only) or "all" (at rate 1 only): see
         `accountants.sampling`.
       relation: Which data sets are neighbours.
+      records_per_user: Neighbours differ in all records of one user, that many.
     """
+    records = validate.count("records_per_user", records_per_user, maximum=groups.MOST_RECORDS)
     noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
     rate = validate.rate("sampling_rate", sampling_rate)
     if rate < elementary.SMALLEST_RATE:
@@ -65,17 +67,21 @@ def step_event(
             "`relation` must be REPLACE_ONE for batches of fixed size (a record more or less "
             f"changes everyone's sampling rate), got {relation.name}."
         )
-    if rate == 1.0:
-        return noise
-    if kind == "poisson":
-        return dpa.PoissonSampledDpEvent(rate, noise)
+    if rate == 1.0 or kind == "poisson":
+        return groups.user_event(noise.noise_multiplier, rate, records)
     # Any batch and data-set size with this quotient, as a float, has the same pair.
     batch, size = Fraction(rate).limit_denominator(_LARGEST_SIZE).as_integer_ratio()
     if batch / size != rate:
         raise ValueError(
             f"`sampling_rate` must be a quotient of sizes up to {_LARGEST_SIZE}, got {rate!r}."
         )
-    return dpa.SampledWithoutReplacementDpEvent(size, batch, noise)
+    sampled = dpa.SampledWithoutReplacementDpEvent(size, batch, noise)
+    if records == 1:
+        return sampled
+    raise ValueError(
+        "`records_per_user` must be 1 for fixed_size, where the sizes of data and batches count "
+        f"and not their quotient alone: a UserDpEvent has them. Got {records}."
+    )
 
 
 def repeated_event(
@@ -84,34 +90,73 @@ def repeated_event(
     steps: int,
     sampling: SamplingKind = "poisson",
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    records_per_user: int = 1,
 ) -> tuple[dpa.DpEvent, int]:
-    """What a training repeats, and how often: a step, or of "balls_in_bins" an epoch.
+    """What a training repeats, and how often: a step, or of balls in bins and shuffling an epoch.
+
+    Of "balls_in_bins" the rate is one over the steps in an epoch. Of "shuffled" it is batch over
+    data size: where that is not one over a whole number, the last batch of an epoch is smaller, and
+    is taken for kept or dropped by whether the steps are then whole epochs.
 
     >>> repeated_event(1.0, 0.25, 12, "balls_in_bins")
     (BallsInBinsDpEvent(steps_per_epoch=4, event=GaussianDpEvent(noise_multiplier=1.0)), 3)
     """
     steps = validate.count("steps", steps)
-    if check("sampling", sampling) != "balls_in_bins":
-        return step_event(noise_multiplier, sampling_rate, sampling, relation), steps
+    kind = check("sampling", sampling)
+    if kind not in ("balls_in_bins", "shuffled"):
+        step = step_event(noise_multiplier, sampling_rate, sampling, relation, records_per_user)
+        return step, steps
+    if validate.count("records_per_user", records_per_user) != 1:
+        raise ValueError(
+            f"`records_per_user` must be 1 for {kind}: no dominating pair is known for several "
+            f"records of one user, got {records_per_user!r}."
+        )
     noise = dpa.GaussianDpEvent(validate.positive("noise_multiplier", noise_multiplier))
     rate = validate.rate("sampling_rate", sampling_rate)
-    per_epoch = round(1.0 / rate)
-    if not math.isclose(per_epoch * rate, 1.0):
-        raise ValueError(
-            "`sampling_rate` must be one over the number of steps in an epoch for balls_in_bins, "
-            f"got {rate!r}."
-        )
+    event: dpa.DpEvent
+    if kind == "shuffled":
+        if validate.relation("relation", relation) is ADD_OR_REMOVE_ONE:
+            raise ValueError(
+                "`relation` must be REPLACE_ONE or REPLACE_SPECIAL for shuffled batches (a record "
+                f"more or less moves the boundaries of all of them), got {relation.name}."
+            )
+        per_epoch, share = _shuffled_epoch(rate, steps)
+        event = ShuffledDpEvent(per_epoch, noise, share)
+    else:
+        per_epoch = round(1.0 / rate)
+        if not math.isclose(per_epoch * rate, 1.0):
+            raise ValueError(
+                "`sampling_rate` must be one over the number of steps in an epoch for "
+                f"balls_in_bins, got {rate!r}."
+            )
+        if validate.relation("relation", relation) is NeighboringRelation.REPLACE_ONE:
+            raise ValueError(
+                "`relation` must be ADD_OR_REMOVE_ONE or REPLACE_SPECIAL for balls_in_bins (no "
+                f"proof is known otherwise), got {relation.name}."
+            )
+        event = BallsInBinsDpEvent(per_epoch, noise)
     epochs, rest = divmod(steps, per_epoch)
     if rest:
         raise ValueError(
-            f"`steps` must be whole epochs of {per_epoch} steps for balls_in_bins, got {steps}."
+            f"`steps` must be whole epochs of {per_epoch} steps for {kind}, got {steps}."
         )
-    if validate.relation("relation", relation) is NeighboringRelation.REPLACE_ONE:
+    return event, epochs
+
+
+def _shuffled_epoch(rate: float, steps: int) -> tuple[int, float]:
+    """Batches in an epoch, and a record's chance to be in one of them."""
+    whole = round(1.0 / rate)
+    if math.isclose(whole * rate, 1.0):
+        return whole, 1.0
+    kept = math.ceil(1.0 / rate)
+    fitting = [batches for batches in (kept, kept - 1) if steps % batches == 0]
+    if len(fitting) != 1:
         raise ValueError(
-            "`relation` must be ADD_OR_REMOVE_ONE or REPLACE_SPECIAL for balls_in_bins (no proof "
-            f"is known otherwise), got {relation.name}."
+            f"`steps` must be whole epochs of {kept} batches (the last one smaller) or of "
+            f"{kept - 1} (the rest dropped), and not of both, at sampling_rate={rate!r} for "
+            f"shuffled, got {steps}; ShuffledDpEvent says which."
         )
-    return BallsInBinsDpEvent(per_epoch, noise), epochs
+    return fitting[0], 1.0 if fitting[0] == kept else fitting[0] * rate
 
 
 def _composed(
@@ -128,32 +173,24 @@ def epsilon_bounds(
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
     tolerance: float = 1e-6,
 ) -> Bounds:
     """A certified interval for ε(δ) after `steps` steps.
 
     With sampling "balls_in_bins" the rate is one over the steps in an epoch, the steps are whole
-    epochs, and the interval is about 1e-4 wide, whatever the tolerance.
+    epochs, and the interval is about 1e-4 wide, whatever the tolerance. With "shuffled", under
+    REPLACE_SPECIAL or REPLACE_ONE, it is wide: no amplification is proved for what loaders do.
+    Whoever can should let each record, on its own, join one of the epoch's batches: balls in bins.
+    With `records_per_user`, neighbours differ in that many records of one user.
 
     >>> bounds = epsilon_bounds(noise_multiplier=1.0, sampling_rate=0.01, steps=10_000, delta=1e-5)
     >>> round(bounds.lower, 4), round(bounds.upper, 4)
     (6.1877, 6.1877)
     """
-    if isinstance(sampling, str) and sampling == "shuffled":
-        poisson = epsilon_bounds(
-            noise_multiplier=noise_multiplier,
-            delta=delta,
-            sampling_rate=sampling_rate,
-            steps=steps,
-            relation=relation,
-            tolerance=tolerance,
-        )
-        raise ValueError(
-            f"`sampling` must be one of {list(ACCOUNTED)} here, got 'shuffled': Poisson sampling "
-            f"would give epsilon {up(poisson.upper, 4)}, which is no bound for shuffled batches; "
-            "shuffled_epsilon_bounds gives one."
-        )
-    event, count = repeated_event(noise_multiplier, sampling_rate, steps, sampling, relation)
+    event, count = repeated_event(
+        noise_multiplier, sampling_rate, steps, sampling, relation, records_per_user
+    )
     return _composed(event, count, relation, tolerance).get_epsilon_bounds(delta)
 
 
@@ -165,10 +202,13 @@ def delta_bounds(
     steps: int = 1,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
     tolerance: float = 1e-6,
 ) -> Bounds:
     """A certified interval for δ(ε) after `steps` steps."""
-    event, count = repeated_event(noise_multiplier, sampling_rate, steps, sampling, relation)
+    event, count = repeated_event(
+        noise_multiplier, sampling_rate, steps, sampling, relation, records_per_user
+    )
     return _composed(event, count, relation, tolerance).get_delta_bounds(epsilon)
 
 
@@ -180,6 +220,7 @@ def epsilon_curve(
     sampling_rate: float = 1.0,
     relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
     sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
     tolerance: float = 1e-6,
 ) -> EpsilonCurve:
     """Certified intervals for ε(δ) after each number of steps, sharing the work between them.
@@ -190,13 +231,16 @@ def epsilon_curve(
     counts = np.array(validate.sequence("steps", steps, validate.count, least=1), dtype=np.int64)
     tolerance = validate.positive("tolerance", tolerance)
     events = [
-        repeated_event(noise_multiplier, sampling_rate, int(count), sampling, relation)
+        repeated_event(
+            noise_multiplier, sampling_rate, int(count), sampling, relation, records_per_user
+        )
         for count in counts
     ]
     release = elementary.resolve(events[0][0], relation)
     shared = (
         StepCurve(release, delta, tolerance)
         if isinstance(release, elementary.PoissonGaussian)
+        or (isinstance(release, elementary.GroupGaussian) and not release.replaced)
         else None
     )
     lower, upper = np.empty(len(counts)), np.empty(len(counts))

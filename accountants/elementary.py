@@ -1,9 +1,9 @@
 """From events to elementary releases: what one release does to one neighbouring pair of data sets.
 
 An event says what was released, a relation which data sets are neighbours; together they fix an
-*elementary release*, a frozen value with every factor of the sensitivity in place. `resolve` is the
-only place in the accountants where a relation is interpreted, so that no two of them can read it
-differently:
+*elementary release*, a frozen value with every factor of the sensitivity in place. `resolve`, with
+`accountants.resolution` for the events that are built from others, is the only place in the
+accountants where a relation is interpreted, so that no two of them can read it differently:
 
 * `noise_multiplier` is the noise's standard deviation over C, the norm bound of one record.
 * Under ADD_OR_REMOVE_ONE and REPLACE_SPECIAL (a record becomes the zero record) a sum moves by at
@@ -23,8 +23,8 @@ import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
-from accountants import validate
-from accountants.events import BallsInBinsDpEvent
+from accountants import groups, releases, validate
+from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent, UserDpEvent
 
 SMALLEST_RATE = 1e-100
 """Of Poisson sampling: far below, products of rates and tails leave the range of floats."""
@@ -53,7 +53,27 @@ class PoissonGaussianReplace:
     noise_multiplier: float
 
 
-SampledGaussian: TypeAlias = PoissonGaussian | PoissonGaussianReplace
+@dataclass(frozen=True, slots=True)
+class GroupGaussian:
+    """N(0, σ²) against Σ_j b(j)·N(j, σ²), k = `records` > 1, in both directions.
+
+    If `replaced`, Σ_j b(j)·N(−j, σ²) against Σ_j b(j)·N(j, σ²). b is Binomial(k, q) or, with a
+    `population`, how many of k are in a batch of that share without replacement.
+    """
+
+    records: int
+    sampling_rate: float
+    noise_multiplier: float
+    replaced: bool = False
+    population: int = 0
+
+    @property
+    def reach(self) -> int:
+        """How far the two sums are apart at most, in units of C."""
+        return self.records * (2 if self.replaced else 1)
+
+
+SampledGaussian: TypeAlias = PoissonGaussian | PoissonGaussianReplace | GroupGaussian
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +85,51 @@ class FixedSizeGaussian:
 
 
 @dataclass(frozen=True, slots=True)
+class FixedSizeGroupGaussian:
+    """As `FixedSizeGaussian`, with `records` > 1 of the `population` records replaced."""
+
+    records: int
+    sampling_rate: float
+    noise_multiplier: float
+    population: int
+
+
+@dataclass(frozen=True, slots=True)
 class AllocatedGaussian:
     """N(0, σ²I_T) against (1/T)·Σ_t N(e_t, σ²I_T), T = `steps`, in both directions.
 
     The loss laws are computed, from above or, where `from_below`, from below; see
-    `accountants.fourier.allocation`.
+    `accountants.fourier.allocation`. A `share` below 1, from below only: a record is left out of an
+    epoch with probability 1 − share.
     """
 
     steps: int
     noise_multiplier: float
     from_below: bool = False
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledGaussian:
+    """An epoch of shuffled batches, of which a record is in one with probability `share`.
+
+    No amplification is proved, so that from above it is one Gaussian release; for the pairs that
+    data realise see `accountants.fourier.shuffling`.
+    """
+
+    steps: int
+    noise_multiplier: float
+    share: float
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LargestOfShuffled:
+    """The largest of an epoch's sums, others at −C and the record at +C or 0; from below only."""
+
+    steps: int
+    noise_multiplier: float
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +177,28 @@ Elementary: TypeAlias = (
     Gaussian
     | PoissonGaussian
     | PoissonGaussianReplace
+    | GroupGaussian
     | FixedSizeGaussian
+    | FixedSizeGroupGaussian
     | AllocatedGaussian
+    | ShuffledGaussian
+    | LargestOfShuffled
     | Laplace
     | DiscreteLaplace
     | RandomizedResponse
     | MixtureOfGaussians
     | ZeroConcentrated
+    | releases.PureResponse
+    | releases.Revealed
+    | releases.BoundedRange
+    | releases.TwoOutcomes
+    | releases.DiscreteGaussian
+    | releases.Sampled
+    | releases.Labelled
+    | releases.FixedSizeGroups
+    | releases.Between
+    | releases.SampledZeroConcentrated
+    | releases.RepeatAndSelect
 )
 
 
@@ -243,6 +313,33 @@ def _resolve_fixed_size(
     return FixedSizeGaussian(batch / size, noise_multiplier)
 
 
+def _resolve_user(event: UserDpEvent, relation: NeighboringRelation) -> Resolution:
+    one = resolve(event.event, relation)
+    if event.records == 1 or isinstance(one, type):
+        return one
+    if isinstance(one, Gaussian):
+        return Gaussian(event.records * one.mu)
+    replaced = relation is NeighboringRelation.REPLACE_ONE
+    if isinstance(one, PoissonGaussian | PoissonGaussianReplace):
+        return GroupGaussian(event.records, one.sampling_rate, one.noise_multiplier, replaced)
+    inner = event.event
+    if isinstance(one, FixedSizeGaussian) and isinstance(
+        inner, dpa.SampledWithoutReplacementDpEvent
+    ):
+        size, batch = inner.source_dataset_size, inner.sample_size
+        if event.records > min(batch, size - batch):
+            raise NotSupportedError(
+                f"a user's records must not be more than are in a batch, or out of it, got "
+                f"{event.records} for batches of {batch} of {size}"
+            )
+        rate, noise = one.sampling_rate, one.noise_multiplier
+        return FixedSizeGroupGaussian(event.records, rate, noise, size)
+    raise NotSupportedError(
+        "users of several records are accounted for where Gaussians are released on Poisson "
+        "samples, on batches of fixed size, or on all records"
+    )
+
+
 def _resolve_balls_in_bins(event: BallsInBinsDpEvent, relation: NeighboringRelation) -> Resolution:
     steps = event.steps_per_epoch
     noise_multiplier = effective_noise_multiplier(event.event)
@@ -258,6 +355,23 @@ def _resolve_balls_in_bins(event: BallsInBinsDpEvent, relation: NeighboringRelat
             "ADD_OR_REMOVE_ONE or REPLACE_SPECIAL"
         )
     return AllocatedGaussian(steps, noise_multiplier)
+
+
+def _resolve_shuffled(event: ShuffledDpEvent, relation: NeighboringRelation) -> Resolution:
+    if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+        raise NotSupportedError(
+            "shuffled batches are accounted for under REPLACE_ONE or REPLACE_SPECIAL only: a "
+            "record more or less moves the boundaries of all of them"
+        )
+    noise_multiplier = effective_noise_multiplier(event.event)
+    if math.isinf(noise_multiplier):
+        return NoOp
+    if noise_multiplier == 0.0:
+        return NonPrivate
+    if event.steps_per_epoch == 1 and event.share == 1.0:
+        return Gaussian(sensitivity_factor(relation) / noise_multiplier)
+    replaced = relation is NeighboringRelation.REPLACE_ONE
+    return ShuffledGaussian(event.steps_per_epoch, noise_multiplier, event.share, replaced)
 
 
 def _resolve_randomized_response(
@@ -284,8 +398,6 @@ def _resolve_randomized_response(
 
 
 def _resolve_mixture(event: MixtureOfGaussiansDpEvent, relation: NeighboringRelation) -> Resolution:
-    if relation is NeighboringRelation.REPLACE_ONE:
-        raise NotSupportedError("no dominating pair of this mixture is known under REPLACE_ONE")
     deviation = validate.non_negative("standard_deviation", event.standard_deviation)
     sensitivities = _reals("sensitivities", event.sensitivities)
     probabilities = _reals("sampling_probs", event.sampling_probs)
@@ -303,6 +415,16 @@ def _resolve_mixture(event: MixtureOfGaussiansDpEvent, relation: NeighboringRela
         return NoOp
     if deviation == 0.0:
         return NonPrivate
+    group = groups.recognised(sensitivities, probabilities)
+    if group is not None:
+        records, rate, unit = group
+        replaced = relation is NeighboringRelation.REPLACE_ONE
+        return GroupGaussian(records, rate, _noise_multiplier(deviation / unit), replaced)
+    if relation is NeighboringRelation.REPLACE_ONE:
+        raise NotSupportedError(
+            "under REPLACE_ONE a mixture is accounted for if it is that of k records of one user "
+            "under Poisson sampling: sensitivities 0 to k with a binomial's probabilities"
+        )
     weights: dict[float, list[float]] = {}
     for c, p in zip(sensitivities, probabilities, strict=True):
         if p > 0.0:
@@ -343,6 +465,10 @@ def resolve(event: dpa.DpEvent, relation: NeighboringRelation) -> Resolution:
         return _resolve_fixed_size(event, relation)
     if isinstance(event, BallsInBinsDpEvent):
         return _resolve_balls_in_bins(event, relation)
+    if isinstance(event, UserDpEvent):
+        return _resolve_user(event, relation)
+    if isinstance(event, ShuffledDpEvent):
+        return _resolve_shuffled(event, relation)
     if isinstance(event, dpa.LaplaceDpEvent):
         scale = _noise_multiplier(event.noise_multiplier)
         return Laplace(scale / sensitivity_factor(relation)) if scale else NonPrivate

@@ -39,7 +39,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-from accountants import base, elementary, gaussian, renyi_divergence, validate
+from accountants import base, elementary, gaussian, validate
+from accountants import pure as pure_losses
 from accountants.arrays import FloatArray
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
@@ -56,6 +57,8 @@ _FINE = 1e-7
 _SMALLEST_DELTA = 1e-13
 # Relative slack for sums and roots of squares, and for chords of a few roundings each.
 _ROUNDING, _CHORD_ROUNDING = 1e-14, 3e-15
+# Of a pure ε that is known but for rounding.
+_PURE_ROUNDING = 1e-13
 # Of Φ⁻¹, relative to its value and to that of its argument's error; the tests measure it.
 _QUANTILE_ROUNDING = 4e-15
 # scipy's Φ⁻¹(e^y) is off by up to 5e-13, relative, for y below these.
@@ -120,7 +123,7 @@ class _Tails(NamedTuple):
     def of(cls, parts: Iterable[tuple[elementary.Elementary, int]]) -> "_Tails":
         certain, squares, pure, of_pure = [], [], [], []
         for release, count in parts:
-            epsilon = _pure_epsilon(release)
+            epsilon = pure_losses.largest_loss(release) * (1.0 + _PURE_ROUNDING)
             if epsilon < math.inf:
                 pure.append(count * epsilon)
                 of_pure.append(count * _of_pure(epsilon) ** 2)
@@ -156,19 +159,20 @@ def gaussian_parameters(release: elementary.Elementary) -> tuple[float, float]:
             return 1.0 / noise_multiplier, 2.0 / noise_multiplier
         case elementary.FixedSizeGaussian(_, noise_multiplier):
             return 2.0 / noise_multiplier, 2.0 / noise_multiplier
+        case elementary.GroupGaussian(records, _, noise_multiplier, False, 0) as group:
+            return records / noise_multiplier, group.reach / noise_multiplier
+        case elementary.GroupGaussian(_, _, noise_multiplier) as group:
+            return 0.0, group.reach / noise_multiplier
         case elementary.AllocatedGaussian(_, noise_multiplier):
             return 1.0 / noise_multiplier, 1.0 / noise_multiplier
+        case elementary.ShuffledGaussian(_, noise_multiplier, _, replaced):
+            # Who knows the batch sees one Gaussian.
+            return 0.0, (2.0 if replaced else 1.0) / noise_multiplier
         case elementary.MixtureOfGaussians(deviation, sensitivities, probabilities):
             shifts = zip(sensitivities, probabilities, strict=True)
             largest = max(shift for shift, probability in shifts if probability > 0.0)
             return largest / deviation, largest / deviation
     return 0.0, math.inf
-
-
-def _pure_epsilon(release: elementary.Elementary) -> float:
-    if isinstance(release, elementary.DiscreteLaplace):
-        return release.noise_parameter * release.sensitivity
-    return renyi_divergence.max_divergence(release)
 
 
 def _of_pure(epsilon: float) -> float:

@@ -19,10 +19,11 @@ import math
 from collections.abc import Callable
 from typing import ClassVar
 
+import dp_accounting as dpa
 import numpy as np
 from scipy import optimize
 
-from accountants import elementary, gaussian, renyi_divergence, validate
+from accountants import elementary, gaussian, pure, releases, renyi_divergence, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 
@@ -53,6 +54,8 @@ def _unsampled_mu(release: elementary.Elementary) -> float:
             return 1.0 / noise_multiplier
         case elementary.FixedSizeGaussian(_, noise_multiplier):
             return 2.0 / noise_multiplier
+        case elementary.PoissonGaussianReplace(_, noise_multiplier):
+            return 2.0 / noise_multiplier
     return math.inf
 
 
@@ -68,11 +71,21 @@ class RenyiAccountant(IntervalAccountant):
     method: ClassVar[str] = "Rényi accountant"
     release_types: ClassVar[tuple[type[elementary.Elementary], ...]] = renyi_divergence.SUPPORTED
 
+    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+        found = super()._resolve(event)
+        if isinstance(found, releases.RepeatAndSelect):
+            for release, _ in found.parts:
+                if not isinstance(release, self.release_types):
+                    name = type(release).__name__
+                    raise elementary.NotSupportedError(f"no Rényi divergence of {name} is known")
+        return found
+
     def divergence(self, order: float) -> float:
         """The total Rényi divergence at a real `order` > 1; an upper bound (see `ROUNDING`)."""
         if validate.real("order", order) <= 1.0:
             raise ValueError(f"`order` must be above 1, got {order!r}.")
-        return math.inf if self._non_private else self._divergence(order)
+        endless = self._non_private or self._revealed
+        return math.inf if endless else self._divergence(order)
 
     def _divergence(self, order: float) -> float:
         return (1.0 + ROUNDING) * math.fsum(
@@ -82,8 +95,7 @@ class RenyiAccountant(IntervalAccountant):
 
     def _max_divergence(self) -> float:
         return (1.0 + ROUNDING) * sum(
-            count * renyi_divergence.max_divergence(release)
-            for release, count in self._releases.items()
+            count * pure.largest_loss(release) for release, count in self._releases.items()
         )
 
     def optimal_order(self, delta: float) -> float:

@@ -1,8 +1,10 @@
 """Rényi divergences of elementary releases, as the curve order ↦ divergence.
 
 `divergence(release, order)` is an upper bound of D_α over both directions of the release's
-neighbouring pair, for every real order α > 1. For all but `FixedSizeGaussian` and
-`ZeroConcentrated` it is the divergence itself, up to rounding of about 1e-12.
+neighbouring pair, for every real order α > 1. For all but `FixedSizeGaussian`, `ZeroConcentrated`
+and those of `renyi_derived` and `repetition` it is the divergence itself, up to rounding of about
+1e-12. That of Poisson sampling under REPLACE_ONE is of the pair of `accountants.fourier.pairs`,
+which dominates in all hockey-stick divergences, and so in all f-divergences, Rényi's among them.
 
 References: Mironov 2017 (Gaussian, Laplace, randomised response); Mironov, Talwar, Zhang 2019
 (Poisson-sampled Gaussian; their Theorem 5 shows that the remove direction is the larger one); Wang,
@@ -15,17 +17,20 @@ import math
 import numpy as np
 from scipy import special
 
-from accountants import elementary
+from accountants import elementary, releases, renyi_derived, repetition
 from accountants.likelihood_ratio import UNIT_ROUNDOFF, Ratio, log_gap
-from accountants.subsampled_gaussian import log_moment
+from accountants.subsampled_gaussian import log_moment, log_moment_of_replacing
 
 SUPPORTED: tuple[type[elementary.Elementary], ...] = (
     elementary.Gaussian,
     elementary.PoissonGaussian,
+    elementary.PoissonGaussianReplace,
     elementary.FixedSizeGaussian,
     elementary.Laplace,
     elementary.RandomizedResponse,
     elementary.ZeroConcentrated,
+    releases.RepeatAndSelect,
+    *renyi_derived.SUPPORTED,
 )
 MAX_FIXED_SIZE_ORDER = 512
 _LARGE_SHIFT = 2.0
@@ -48,17 +53,14 @@ def divergence(release: elementary.Elementary, order: float) -> float:
             return _randomized_response(noise, buckets, special_record, order)
         case elementary.ZeroConcentrated(rho, xi):
             return xi + rho * order
+        case elementary.PoissonGaussianReplace(rate, noise_multiplier):
+            return log_moment_of_replacing(rate, noise_multiplier, order - 1.0) / (order - 1.0)
+        case releases.RepeatAndSelect(parts, mean, shape):
+            return repetition.divergence(parts, mean, shape, order, divergence)
+    derived = renyi_derived.divergence(release, order, divergence)
+    if derived is not None:
+        return derived
     raise TypeError(f"`release` must be one of {SUPPORTED}, got {release!r}.")
-
-
-def max_divergence(release: elementary.Elementary) -> float:
-    """The limit α → ∞: the pure ε of the release, infinite for Gaussian noise."""
-    match release:
-        case elementary.Laplace(scale):
-            return 1.0 / scale
-        case elementary.RandomizedResponse(noise, buckets, special_record):
-            return max(abs(side) for _, side in _responses(noise, buckets, special_record))
-    return math.inf
 
 
 def _laplace(scale: float, order: float) -> float:

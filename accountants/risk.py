@@ -77,8 +77,10 @@ def membership_risk(accountant: IntervalAccountant, prior: float = 0.5) -> Membe
     prior = validate.open_unit("prior", prior)
     rarer = min(prior, 1.0 - prior)
     # The logarithms apart: their argument's quotient may lie beyond all floats.
-    profile = accountant.get_delta_bounds(math.log1p(-rarer) - math.log(rarer))
+    advantage = accountant.get_delta_bounds(0.0)
+    odds = math.log1p(-rarer) - math.log(rarer)
+    profile = accountant.get_delta_bounds(odds) if odds else advantage
     accuracy = Bounds(*((1.0 - rarer) + rarer * delta for delta in profile))
     # Three roundings of numbers of at most 1.
     accuracy = Bounds(accuracy.lower - 4e-16, min(1.0, accuracy.upper + 4e-16))
-    return MembershipRisk(prior, accuracy, accountant.get_delta_bounds(0.0))
+    return MembershipRisk(prior, accuracy, advantage)

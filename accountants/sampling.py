@@ -62,8 +62,8 @@ def check_accounted(name: str, value: Any) -> SamplingKind:
     if kind in ACCOUNTED:
         return kind
     reason = {
-        "shuffled": "no amplification is proved for shuffled batches; shuffled_epsilon_bounds "
-        "gives an interval for them.",
+        "shuffled": "its batches are not independent, so that whole epochs are accounted for, not "
+        "steps.",
         "balls_in_bins": "its steps are not independent, so that whole epochs are accounted for, "
         "not steps.",
     }[kind]

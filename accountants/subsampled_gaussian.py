@@ -22,7 +22,14 @@ from numpy.typing import ArrayLike
 
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
-from accountants.fourier.contour.quadrature import ADD, REMOVE, ContourError, Line
+from accountants.fourier.contour.quadrature import (
+    ADD,
+    REMOVE,
+    REPLACE,
+    ContourError,
+    Direction,
+    Line,
+)
 
 # Errors of the quadrature, relative to M − 1, of e^-40.
 _DIGITS = 40.0
@@ -62,6 +69,29 @@ def log_moment_bounds(sampling_rate: float, noise_multiplier: float, power: floa
     return simple.intersect(Bounds(max(0.0, value - error), value + error))
 
 
+@functools.lru_cache(maxsize=8192)
+def log_moment_of_replacing(sampling_rate: float, noise_multiplier: float, theta: float) -> float:
+    """An upper bound of log E_P[e^{θL}] for a record at −1 that becomes one at +1, θ > 0.
+
+    The quadrature of log E[(w(y)/w(−y))^{1+θ}·w(−y)], or without it, by joint convexity,
+    log(1 − q + q·e^{2θ(1+θ)/σ²}); and without sampling the exponent itself.
+    """
+    full = 2.0 * theta * (1.0 + theta) / noise_multiplier / noise_multiplier
+    if full < 1.0:
+        simple = math.log1p(sampling_rate * math.expm1(full))
+    else:
+        log_rest = math.log1p(-sampling_rate)
+        simple = float(np.logaddexp(log_rest, math.log(sampling_rate) + full))
+    simple = min(simple, full) * (1.0 + _ROUNDING) + _ROUNDING * min(1.0, full)
+    try:
+        value, error = _quadrature(
+            sampling_rate, noise_multiplier, 1.0 + theta, theta, direction=REPLACE
+        )
+    except ContourError:
+        return simple
+    return min(simple, value + error)
+
+
 def _widened(lower: float, upper: float) -> Bounds:
     """Both ends outwards by the rounding, and by what underflows."""
     return Bounds(max(0.0, lower * (1.0 - _ROUNDING)), upper * (1.0 + _ROUNDING) + 5e-324)
@@ -81,12 +111,15 @@ def _simple(rate: float, sigma: float, theta: float) -> Bounds:
     return _widened(lower, power * upper)
 
 
-def _quadrature(rate: float, sigma: float, power: float, theta: float) -> tuple[float, float]:
+def _quadrature(
+    rate: float, sigma: float, power: float, theta: float, direction: Direction | None = None
+) -> tuple[float, float]:
     """The quadrature's value and a bound of its error.
 
     M − 1 is about q²·|s(s−1)|·min(1, 1/σ²)/2 at least; the exponent of the error is fitted to it.
     """
-    direction = REMOVE if power > 0.0 else ADD
+    if direction is None:
+        direction = REMOVE if power > 0.0 else ADD
     exponent = _DIGITS - 2.0 * math.log(rate) + 2.0 * math.log(max(1.0, sigma))
     exponent += max(0.0, -math.log(theta)) + math.log1p(theta)
     line = Line(rate, sigma, direction, theta, 0.0, exponent)

@@ -15,8 +15,16 @@ from dp_accounting.dp_event import (
     TruncatedSubsampledGaussianDpEvent,
 )
 
-from accountants import elementary
-from accountants.events import BallsInBinsDpEvent
+from accountants import elementary, groups, resolution
+from accountants.events import (
+    BallsInBinsDpEvent,
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+    ShuffledDpEvent,
+    UserDpEvent,
+)
 from accountants.fourier import FourierAccountant
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
@@ -27,14 +35,24 @@ EXAMPLES: Mapping[str, dpa.DpEvent] = {
     "Poisson-sampled Gaussian": dpa.PoissonSampledDpEvent(0.1, _GAUSSIAN),
     "fixed-size batch, Gaussian": dpa.SampledWithoutReplacementDpEvent(100, 10, _GAUSSIAN),
     "balls in bins, Gaussian": BallsInBinsDpEvent(10, _GAUSSIAN),
+    "shuffled batches, Gaussian": ShuffledDpEvent(10, _GAUSSIAN),
     "batch with replacement, Gaussian": dpa.SampledWithReplacementDpEvent(100, 10, _GAUSSIAN),
     "Laplace": dpa.LaplaceDpEvent(1.0),
     "Poisson-sampled Laplace": dpa.PoissonSampledDpEvent(0.1, dpa.LaplaceDpEvent(1.0)),
     "discrete Laplace": DiscreteLaplaceDpEvent(1.0, 1),
+    "discrete Gaussian": DiscreteGaussianDpEvent(1.0),
+    "(ε, δ)": EpsilonDeltaDpEvent(1.0, 1e-6),
+    "exponential mechanism": ExponentialMechanismDpEvent(1.0),
+    "permute-and-flip": PermuteAndFlipDpEvent(1.0),
     "randomised response": dpa.RandomizedResponseDpEvent(0.5, 3),
     # Of three: one with zero and another value is a sampled Gaussian.
     "mixture of Gaussians": MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.9, 0.05, 0.05]),
+    "users of 4 records, Poisson-sampled Gaussian": groups.user_event(1.0, 0.1, 4),
+    "users of 4 records, fixed-size batch, Gaussian": UserDpEvent(
+        4, dpa.SampledWithoutReplacementDpEvent(100, 10, _GAUSSIAN)
+    ),
     "zCDP": dpa.ZCDpEvent(0.1),
+    "Poisson-sampled zCDP": dpa.PoissonSampledDpEvent(0.1, dpa.ZCDpEvent(0.1)),
     "truncated Poisson, Gaussian": TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0),
     "tree aggregation": dpa.SingleEpochTreeAggregationDpEvent(1.0, 7),
     "repeat and select": RepeatAndSelectDpEvent(_GAUSSIAN, 10.0, 1.0),
@@ -59,7 +77,7 @@ def _prv_supports(event: dpa.DpEvent, relation: NeighboringRelation) -> bool:
     if relation is NeighboringRelation.REPLACE_ONE:
         return False
     try:
-        return isinstance(elementary.resolve(event, relation), _PRV_ATOMS)
+        return isinstance(resolution.resolve(event, relation), _PRV_ATOMS)
     except elementary.NotSupportedError:
         return False
 

@@ -92,6 +92,14 @@ def open_unit(name: str, value: Any) -> float:
     return number
 
 
+def half_open_unit(name: str, value: Any) -> float:
+    """A number in [0, 1): a δ that may be 0."""
+    number = real(name, value)
+    if not 0.0 <= number < 1.0:
+        raise refusal(name, "in [0, 1)", value)
+    return number
+
+
 def closed_unit(name: str, value: Any) -> float:
     """A number in [0, 1]: a probability that may be degenerate."""
     number = real(name, value)

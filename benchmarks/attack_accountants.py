@@ -3,11 +3,13 @@
     python benchmarks/attack_accountants.py --cases 20000        (goes on where it stopped)
     python benchmarks/attack_accountants.py --case 4711          (one case, in this process)
     python benchmarks/attack_accountants.py --known              (those that once failed)
+    python benchmarks/attack_accountants.py --summarise JOURNAL  (of any code; attacks nothing)
 
 Case n is the same in every run. Each case has 20 s of processor time and 4 GB in a worker process.
 Finished cases are kept in a journal, which says of which code the answers are: a journal of other
 accountants or other cases is refused, and answers that another oracle judged are judged again. The
-summary is benchmarks/results/attack.json. The words are explained in tests/quality/attack.py.
+summary is benchmarks/results/attack.json: one segment per code, of which a run replaces its own and
+leaves the others, and the totals over all. The words are explained in tests/quality/attack.py.
 """
 
 import argparse
@@ -58,18 +60,23 @@ def code() -> dict[str, str]:
 
 
 class Journal:
-    """Records by number, one JSON line each, below a line that says of which code they are."""
+    """Records by number, one JSON line each, below a line that says of which code they are.
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.code = path, code()
-        self.records: dict[int, dict] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            path.write_text(json.dumps({"code": self.code}) + "\n", encoding="utf-8")
+    Args:
+      path: The file; it is begun if there is none.
+      any_code: Whether the records may be of other code than this, to be summed up only.
+    """
+
+    def __init__(self, path: Path, *, any_code: bool = False) -> None:
+        self.path, self.records = path, {}
+        if not any_code and not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(_header()) + "\n", encoding="utf-8")
         first, *lines = path.read_text(encoding="utf-8").splitlines()
-        theirs = json.loads(first).get("code", {})
+        self.header = _header() | json.loads(first)
+        self.code = self.header["code"] if any_code else code()
         for name in ("accountants", "cases"):
-            if theirs.get(name) != self.code[name]:
+            if self.header["code"].get(name) != self.code[name]:
                 sys.exit(f"{path} holds answers of other {name}; move it away or name another one.")
         for line in lines:
             record = json.loads(line)
@@ -89,30 +96,75 @@ class Journal:
         with self.path.open("a", encoding="utf-8") as out:
             out.write(json.dumps(record) + "\n")
 
-    def summary(self) -> dict:
+    def segment(self) -> dict:
         """Counts, and the failures in full."""
         records = [self.records[number] for number in sorted(self.records)]
         words = collections.Counter(record["word"] for record in records)
-        times = {
-            name: round(sum(record.get(name, 0.0) for record in records) / len(records), 3)
+        seconds = {
+            name: round(sum(record.get(name, 0.0) for record in records), 1)
             for name in ("seconds", "oracle_seconds")
         }
         return {
-            "what": "random questions to the accountants, judged in ball arithmetic",
-            "command": f"python benchmarks/attack_accountants.py --cases {len(records)}",
-            "seed": SEED,
+            **self.header,
             "code": self.code,
-            "versions": versions.installed("python-flint"),
+            "date": time.strftime("%Y-%m-%d", time.localtime(self.path.stat().st_mtime)),
+            "first_case": min(self.records, default=None),
+            "last_case": max(self.records, default=None),
             "cases": len(records),
             "words": dict(sorted(words.items())),
-            "wrong": sum(words[word] for word in ("wrong lower", "wrong upper", "crossed")),
-            "nan": words["nan"],
-            "infinite where a finite bound exists": words["infinite"],
-            "over 20 s": words["slow"],
-            "processor_seconds_per_case": times,
-            "slowest_answer": max(record.get("seconds", 0.0) for record in records),
+            "processor_seconds": seconds,
+            "slowest_answer": max((record.get("seconds", 0.0) for record in records), default=0.0),
             "failures": [record for record in records if record["word"] in FAILURES],
         }
+
+
+def _header() -> dict:
+    """What a journal says of itself: of which code, which libraries, which cases."""
+    return {"code": code(), "versions": versions.installed("python-flint"), "seed": SEED}
+
+
+def segments(path: Path) -> list[dict]:
+    """Those of a summary, or the one that a summary without segments is."""
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text(encoding="utf-8"))
+    if "segments" in found:
+        return found["segments"]
+    each = found.get("processor_seconds_per_case", {})
+    kept = ("code", "versions", "seed", "cases", "words", "slowest_answer", "failures")
+    seconds = {name: round(value * found["cases"], 1) for name, value in each.items()}
+    return [{name: found[name] for name in kept} | {"processor_seconds": seconds}]
+
+
+def summary(found: list[dict]) -> dict:
+    """The totals, and the segments below them."""
+    words: collections.Counter[str] = collections.Counter()
+    for segment in found:
+        words.update(segment["words"])
+    return {
+        "what": "random questions to the accountants, judged in ball arithmetic",
+        "command": "python benchmarks/attack_accountants.py",
+        "cases": sum(segment["cases"] for segment in found),
+        "words": dict(sorted(words.items())),
+        "wrong": sum(words[word] for word in ("wrong lower", "wrong upper", "crossed")),
+        "nan": words["nan"],
+        "infinite where a finite bound exists": words["infinite"],
+        "over 20 s": words["slow"],
+        "slowest_answer": max((segment["slowest_answer"] for segment in found), default=0.0),
+        "segments": found,
+    }
+
+
+def record_segment(segment: dict, path: Path) -> dict:
+    """Writes the summary with this segment in place of an earlier one of the same code."""
+
+    def is_other(other: dict) -> bool:
+        names = ("accountants", "cases")
+        return any(other["code"][name] != segment["code"][name] for name in names)
+
+    total = summary([*filter(is_other, segments(path)), segment])
+    path.write_text(json.dumps(total, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return total
 
 
 def _work(connection) -> None:
@@ -193,6 +245,7 @@ def main() -> None:
     parser.add_argument("--known", action="store_true", help="the cases that once failed")
     parser.add_argument("--journal", type=Path, default=Path("build/attack.jsonl"))
     parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--summarise", type=Path, metavar="JOURNAL", help="sum up a journal only")
     arguments = parser.parse_args()
     if arguments.case is not None:
         print(json.dumps(attack(random_case(arguments.case)), indent=1))
@@ -203,16 +256,18 @@ def main() -> None:
             shown = [record.get(key) for key in ("lower", "upper", "seconds", "reason")]
             print(f"{record['word']:12} {case.name}: {shown} {record.get('verdicts')}", flush=True)
         return
-    journal = Journal(arguments.journal)
-    numbers = range(arguments.first, arguments.first + arguments.cases)
-    tasks = [task for number in numbers if (task := journal.todo(number)) is not None]
-    try:
-        run(tasks, arguments.jobs, arguments.seconds, journal)
-    except KeyboardInterrupt:
-        print()
-    summary = journal.summary()
-    arguments.output.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    print({key: value for key, value in summary.items() if key != "failures"})
+    if arguments.summarise is not None:
+        journal = Journal(arguments.summarise, any_code=True)
+    else:
+        journal = Journal(arguments.journal)
+        numbers = range(arguments.first, arguments.first + arguments.cases)
+        tasks = [task for number in numbers if (task := journal.todo(number)) is not None]
+        try:
+            run(tasks, arguments.jobs, arguments.seconds, journal)
+        except KeyboardInterrupt:
+            print()
+    total = record_segment(journal.segment(), arguments.output)
+    print({key: value for key, value in total.items() if key != "segments"})
 
 
 if __name__ == "__main__":

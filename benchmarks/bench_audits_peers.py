@@ -2,7 +2,7 @@
 
 jax-privacy's `auditing.py` needs only dp-accounting, numpy and scipy, so neither JAX nor an
 installation is needed: `pip download --no-deps jax-privacy` gives the wheel. The others are
-re-implemented in `peer_tests.py`; dp_auditorium is not on PyPI. Writes
+re-implemented in `peer_tests.py`, which says what is theirs; dp_auditorium is not on PyPI. Writes
 `benchmarks/results/audits_peers.json` after every flaw, and goes on from there if started again.
 """
 
@@ -113,7 +113,9 @@ def verdicts(
         found["jax-privacy Gaussian"] = bool(auditor.epsilon_from_gdp(LEVEL, delta) > epsilon)
     for name, test in PEERS.items():
         rng = np.random.default_rng([SEED, seed])
-        found[name] = bool(test(first, second, claim, LEVEL, rng))
+        answer = test(first, second, claim, LEVEL, rng)
+        if answer is not None:
+            found[name] = bool(answer)
     return found
 
 

@@ -16,6 +16,7 @@ from mechanisms import (
     AGGREGATE,
     MESSAGES,
     AdaptiveClip,
+    BallsInBins,
     CentralNoise,
     DPOptimisation,
     FedAvgPerturbation,
@@ -85,6 +86,7 @@ def transcripts() -> dict[str, Transcript]:
     for name, clip, sampling in (
         ("DPOptimisation, Poisson", CLIP, Poisson(BATCH / RECORDS)),
         ("DPOptimisation, Poisson, adaptive clipping", adaptive, Poisson(BATCH / RECORDS)),
+        ("DPOptimisation, balls in bins", CLIP, BallsInBins(RECORDS // BATCH)),
         ("DPOptimisation, fixed size", CLIP, FixedSize(BATCH, RECORDS)),
         ("DPOptimisation, shuffled", CLIP, Shuffled(BATCH, RECORDS)),
     ):

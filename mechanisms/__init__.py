@@ -48,6 +48,7 @@ from mechanisms.primitives.noise import (
 from mechanisms.primitives.partition import Partition
 from mechanisms.primitives.sampling import (
     AllRecords,
+    BallsInBins,
     FixedSize,
     Poisson,
     Sampling,
@@ -75,6 +76,7 @@ __all__ = [
     "AdaptiveClip",
     "AllRecords",
     "AveragingRun",
+    "BallsInBins",
     "Budget",
     "BudgetExceededError",
     "BudgetFileError",

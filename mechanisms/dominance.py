@@ -4,7 +4,9 @@ For sampled Gaussians of one kind: a larger noise multiplier is more noise, a sm
 is thinning (replace the output by one without the record with probability 1 − q'/q: a mixture
 (1−q)N₀ + qN₁ becomes (1−q')N₀ + q'N₁), and fewer steps is leaving some out. All of these are
 post-processing, and if every step dominates its counterpart then so does the composition (Zhu,
-Dong, Wang 2022, Theorem 10). Unsampled Gaussians compose to one: 1/σ² = Σ 1/σᵢ².
+Dong, Wang 2022, Theorem 10). Balls in fewer bins dominate balls in more: the mean of T + 1 ratios
+is that of the means of T of them, so it is smaller in convex order. Unsampled Gaussians
+compose to one: 1/σ² = Σ 1/σᵢ².
 """
 
 import math
@@ -15,6 +17,7 @@ import dp_accounting as dpa
 
 from accountants import validate
 from accountants.elementary import NotSupportedError, effective_noise_multiplier
+from accountants.events import BallsInBinsDpEvent
 from pvi.validate import checked
 
 
@@ -93,6 +96,12 @@ def _flatten(event: dpa.DpEvent, count: int) -> tuple[float, Counter[_Step]]:
         sigma = effective_noise_multiplier(event.event)
         sampling_rate = validate.rate("sampling_probability", event.sampling_probability)
         step = _Step(dpa.PoissonSampledDpEvent, sampling_rate, sigma)
+        return 0.0, Counter({step: count})
+    if isinstance(event, BallsInBinsDpEvent):
+        sigma = effective_noise_multiplier(event.event)
+        if event.steps_per_epoch == 1:
+            return count / (sigma * sigma), Counter()
+        step = _Step(BallsInBinsDpEvent, 1.0 / event.steps_per_epoch, sigma)
         return 0.0, Counter({step: count})
     if isinstance(event, dpa.SampledWithoutReplacementDpEvent):
         sigma = effective_noise_multiplier(event.event)

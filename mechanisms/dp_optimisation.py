@@ -12,7 +12,14 @@ from mechanisms.primitives.adaptive_clipping import AdaptiveClip, QuantileTracke
 from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
 from mechanisms.primitives.partition import Partition, as_partitions
-from mechanisms.primitives.sampling import AllRecords, FixedSize, Poisson, Sampling, Shuffled
+from mechanisms.primitives.sampling import (
+    AllRecords,
+    BallsInBins,
+    FixedSize,
+    Poisson,
+    Sampling,
+    Shuffled,
+)
 from mechanisms.private_run import PrivateRun, Recorder
 from mechanisms.protocol import Data, Layout, Mechanism, Setting
 from mechanisms.release import Contribution, ServerNoise
@@ -37,7 +44,8 @@ class DPOptimisation(Mechanism):
 
     In each local step every sampled record's gradient by mean and log-variance is clipped to C, the
     clipped gradients are summed, noise of standard deviation σC is added, and the result is scaled
-    by a public constant: 1/q for Poisson sampling, n/L for batches of fixed size L. The realised
+    by a public constant: 1/q for Poisson sampling, T for balls in T bins, n/L for batches of fixed
+    size L. The realised
     batch size is never used. The prior's gradient depends on released quantities only and is added
     after the noise. Each client has its own certificate: T steps in all, whatever the rounds.
 
@@ -46,8 +54,8 @@ class DPOptimisation(Mechanism):
       noise_multiplier: σ.
       steps: Local steps per message.
       rule: SGD, Adagrad or Adam.
-      sampling: `Poisson`, `FixedSize`, `Shuffled` or `AllRecords`; one for all clients, or one for
-        each.
+      sampling: `Poisson`, `BallsInBins`, `FixedSize`, `Shuffled` or `AllRecords`; one for all
+        clients, or one for each.
       objective_divisor: A public number that the objective is divided by, a nominal number of
         records for instance, so that a learning rate means the same everywhere.
       persistent: Whether the rule keeps its state from one message to the next.
@@ -79,10 +87,10 @@ class DPOptimisation(Mechanism):
             as_clipping(self.clip_norm)
         schemes = self.sampling if isinstance(self.sampling, tuple) else (self.sampling,)
         for scheme in schemes:
-            if not isinstance(scheme, AllRecords | Poisson | FixedSize | Shuffled):
+            if not isinstance(scheme, AllRecords | Poisson | BallsInBins | FixedSize | Shuffled):
                 raise TypeError(
-                    "`sampling` must be AllRecords, Poisson, FixedSize or Shuffled (a bare sampler "
-                    f"has no event), got {type(scheme).__name__}."
+                    "`sampling` must be AllRecords, Poisson, BallsInBins, FixedSize or Shuffled (a "
+                    f"bare sampler has no event), got {type(scheme).__name__}."
                 )
 
     def scheme(self, client: int) -> Sampling:

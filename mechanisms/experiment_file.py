@@ -24,7 +24,7 @@ from mechanisms.parameter_perturbation import ParameterPerturbation
 from mechanisms.primitives.adaptive_clipping import AdaptiveClip
 from mechanisms.primitives.clipping import FlatClip, LayerClip
 from mechanisms.primitives.noise import NoNoise, ReleaseNoise, SimulationNoise
-from mechanisms.primitives.sampling import AllRecords, FixedSize, Poisson, Shuffled
+from mechanisms.primitives.sampling import AllRecords, BallsInBins, FixedSize, Poisson, Shuffled
 from mechanisms.prior import Prior
 from mechanisms.scope import Scope, View
 from mechanisms.virtual_clients import VirtualClients
@@ -78,6 +78,7 @@ KINDS: Mapping[str, Mapping[str, type[Any]]] = {
         "poisson": Poisson,
         "fixed_size": FixedSize,
         "shuffled": Shuffled,
+        "balls_in_bins": BallsInBins,
     },
     "noise": {"simulation": SimulationNoise, "release": ReleaseNoise, "none": NoNoise},
     "clip_norm": {"flat": FlatClip, "layers": LayerClip, "adaptive": AdaptiveClip},

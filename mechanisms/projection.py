@@ -71,6 +71,9 @@ the server may add noise of standard deviation s_0 to a group's sum. The rules, 
 The event's upper bound holds for the view. The lower end of an accountant's interval is attained by
 some data where rules 3 and 5 apply; under rule 7 and for shuffled batches only the upper end speaks
 of the view.
+
+How batches are drawn (rule 2 for one message) is the scheme's own: its `event` has the proof, or
+the reason why a relation is refused. A run that ends within an epoch has begun it: it is counted.
 """
 
 import math

@@ -11,12 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from accountants import codec, validate
-from mechanisms.primitives.sampling import AllRecords, FixedSize, Poisson, Sampling, Shuffled
+from mechanisms.primitives.sampling import (
+    AllRecords,
+    BallsInBins,
+    FixedSize,
+    Poisson,
+    Sampling,
+    Shuffled,
+)
 from mechanisms.release import Contribution, Release, ServerNoise, Transcript
 from pvi import CheckpointError, Packed
 
 _SAMPLINGS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (AllRecords, Poisson, FixedSize, Shuffled)
+    kind.__name__: kind for kind in (AllRecords, Poisson, BallsInBins, FixedSize, Shuffled)
 }
 _SOURCES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (Contribution, ServerNoise)}
 

@@ -7,6 +7,7 @@ from mechanisms import (
     MESSAGES,
     AdaptiveClip,
     AllRecords,
+    BallsInBins,
     CentralNoise,
     DPOptimisation,
     Experiment,
@@ -43,7 +44,13 @@ def _optimisation(sampling, clip_norm=1.0):
 
 
 def _variants():
-    for sampling in (AllRecords(), Poisson(0.25), FixedSize(2, SIZE), Shuffled(4, SIZE)):
+    for sampling in (
+        AllRecords(),
+        Poisson(0.25),
+        BallsInBins(4),
+        FixedSize(2, SIZE),
+        Shuffled(4, SIZE),
+    ):
         yield f"optimisation, {sampling}", _optimisation(sampling), {}
     adaptive = AdaptiveClip(initial_norm=1.0, batch_size=2, count_std=1.0)
     yield "optimisation, adaptive", _optimisation(Poisson(0.25), adaptive), {}

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import elementary, gaussian, validate
+from accountants import elementary, gaussian, releases, validate
 from accountants.arrays import FloatArray
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
@@ -18,7 +19,14 @@ from accountants.fourier.contour import one_step
 from accountants.fourier.contour.quadrature import ContourError
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.grid.outlook import GridError
-from accountants.fourier.pairs import bracket, composed_laws, explicit_pair
+from accountants.fourier.pairs import (
+    CHOICES,
+    bracket,
+    composed_laws,
+    dominating_pair,
+    explicit_pair,
+    unheld,
+)
 from accountants.fourier.profile import DeltaCurve, Profile, along_contours, on_grid, one_by_one
 from accountants.fourier.trade_off import TradeOff, checked, trade_off_from_profile
 
@@ -72,8 +80,9 @@ class FourierAccountant(IntervalAccountant):
 
     The upper end is that of a dominating pair and covers adaptive composition (Zhu, Dong, Wang
     2022, Theorem 10). The lower end is that of an explicit pair of data sets; for fixed-size
-    sampling the two pairs differ, and a gap remains that no tolerance closes. Balls in bins have a
-    gap of about 1e-4, whatever the tolerance: see `accountants.fourier.allocation`.
+    sampling and shuffled batches the two pairs differ, and a gap remains that no tolerance closes.
+    Balls in bins have a gap of about 1e-4, whatever the tolerance: see
+    `accountants.fourier.allocation`.
 
     Args:
       neighboring_relation: Which data sets are neighbours.
@@ -91,12 +100,19 @@ class FourierAccountant(IntervalAccountant):
         elementary.Gaussian,
         elementary.PoissonGaussian,
         elementary.PoissonGaussianReplace,
+        elementary.GroupGaussian,
         elementary.FixedSizeGaussian,
+        elementary.FixedSizeGroupGaussian,
         elementary.AllocatedGaussian,
+        elementary.ShuffledGaussian,
         elementary.Laplace,
         elementary.DiscreteLaplace,
         elementary.RandomizedResponse,
         elementary.MixtureOfGaussians,
+        releases.PureResponse,
+        releases.DiscreteGaussian,
+        releases.Sampled,
+        releases.Between,
     )
 
     def __init__(
@@ -107,12 +123,28 @@ class FourierAccountant(IntervalAccountant):
         super().__init__(neighboring_relation)
         self._tolerance = validate.open_unit("tolerance", tolerance)
 
+    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+        found = super()._resolve(event)
+        reason = unheld(found)
+        if reason is not None:
+            raise elementary.NotSupportedError(reason)
+        return found
+
+    @property
+    def _aim(self) -> float:
+        """The tolerance; shuffled batches, whose gap nothing closes, are not worth a fine one."""
+        any_shuffled = any(isinstance(r, elementary.ShuffledGaussian) for r in self._releases)
+        return max(self._tolerance, _VERY_WIDE) if any_shuffled else self._tolerance
+
     def epsilon_answer(self, delta: float) -> Answer:
         """`get_epsilon_bounds`, with the engine that found it."""
-        delta = validate.open_unit("delta", delta)
-        if self._non_private or not self._releases:
+        delta = validate.half_open_unit("delta", delta)
+        if self._non_private or not self._releases or self._revealed or delta == 0.0:
             return Answer(self.get_epsilon_bounds(delta), "closed form")
-        tolerance = self._tolerance
+        return self._epsilon_answer(delta)
+
+    def _epsilon_answer(self, delta: float) -> Answer:
+        tolerance = self._aim
         return self._answer(
             _Engines(
                 closed_form=lambda mu: gaussian.epsilon_bounds(mu, delta),
@@ -127,9 +159,12 @@ class FourierAccountant(IntervalAccountant):
     def delta_answer(self, epsilon: float) -> Answer:
         """`get_delta_bounds`, with the engine that found it."""
         epsilon = validate.non_negative("epsilon", epsilon)
-        if self._non_private or not self._releases:
+        if self._non_private or not self._releases or self._revealed:
             return Answer(self.get_delta_bounds(epsilon), "closed form")
-        tolerance = self._tolerance
+        return self._delta_answer(epsilon)
+
+    def _delta_answer(self, epsilon: float) -> Answer:
+        tolerance = self._aim
         return self._answer(
             _Engines(
                 closed_form=lambda mu: gaussian.delta_bounds(mu, epsilon),
@@ -142,10 +177,10 @@ class FourierAccountant(IntervalAccountant):
         )
 
     def _epsilon_bounds(self, delta: float) -> Bounds:
-        return self.epsilon_answer(delta).bounds
+        return self._epsilon_answer(delta).bounds
 
     def _delta_bounds(self, epsilon: float) -> Bounds:
-        return self.delta_answer(epsilon).bounds
+        return self._delta_answer(epsilon).bounds
 
     def trade_off(self, alphas: Sequence[float]) -> TradeOff:
         """Bounds of the least type II error at each type I error, over all pairs of neighbours.
@@ -156,16 +191,30 @@ class FourierAccountant(IntervalAccountant):
         points = checked(alphas)
         if self._non_private:
             return TradeOff(points, np.zeros_like(points), np.zeros_like(points))
+        if not self._revealed:
+            return self._trade_off(points)
+        # All is told with chance d, else the rest tells: f(α) = (1 − d)·f′(α/(1 − d)).
+        ends = []
+        for chance, sign in zip(self._chance_revealed(), (1.0, -1.0), strict=True):
+            hidden = max(1.0 - chance, 1e-300)
+            inside = np.minimum(points / hidden * (1.0 - sign * 1e-15), 1.0)
+            ends.append((hidden, self._trade_off(inside)))
+        lower = ends[1][0] * ends[1][1].lower * (1.0 - 1e-15)
+        upper = np.minimum(ends[0][0] * ends[0][1].upper * (1.0 + 1e-15), 1.0 - points)
+        return TradeOff(points, np.minimum(lower, upper), upper)
+
+    def _trade_off(self, points: FloatArray) -> TradeOff:
+        """The same where nothing is revealed."""
         if not self._releases:
-            return trade_off_from_profile(one_by_one(self.get_delta_bounds), points)
+            return trade_off_from_profile(one_by_one(lambda _: Bounds(0.0, 0.0)), points)
         dominating = _Releases.of(self._releases)
         curve = trade_off_from_profile(self._profile(dominating), points)
-        explicit = dominating.explicit()
-        if explicit == dominating:
-            return curve
         # The truth lies below every pair of data sets' curve and above the dominating pair's.
-        above = trade_off_from_profile(self._profile(explicit), points)
-        return TradeOff(points, curve.lower, np.maximum(curve.lower, above.upper))
+        upper = curve.upper
+        for number, explicit in enumerate(_explicit(self._releases, dominating)):
+            above = trade_off_from_profile(self._profile(explicit), points).upper
+            upper = np.minimum(upper, above) if number else above
+        return TradeOff(points, curve.lower, np.maximum(curve.lower, upper))
 
     def profile(self, tolerance: float = _PROFILE_TOLERANCE) -> Profile:
         """Bounds of δ at many ε ≥ 0, for one composition's work: a function of an array of ε.
@@ -181,18 +230,19 @@ class FourierAccountant(IntervalAccountant):
         [0.382925, 0.126937]
         """
         tolerance = validate.open_unit("tolerance", tolerance)
-        if self._non_private or not self._releases:
+        if self._non_private or not self._releases or self._revealed:
             return one_by_one(self.get_delta_bounds)
         dominating = _Releases.of(self._releases)
         above = self._profile(dominating, tolerance)
-        explicit = dominating.explicit()
-        if explicit == dominating:
+        explicit = _explicit(self._releases, dominating)
+        if not explicit:
             return above
-        below = self._profile(explicit, tolerance)
+        below = [self._profile(pairs, tolerance) for pairs in explicit]
 
         def between(epsilons: FloatArray) -> DeltaCurve:
             upper = above(epsilons).upper
-            return DeltaCurve(epsilons, np.minimum(below(epsilons).lower, upper), upper)
+            lower = np.max([profile(epsilons).lower for profile in below], axis=0)
+            return DeltaCurve(epsilons, np.minimum(lower, upper), upper)
 
         return between
 
@@ -211,23 +261,22 @@ class FourierAccountant(IntervalAccountant):
             except ContourError:
                 pass
         if tolerance is None:
-            tolerance = max(self._tolerance, _PROFILE_TOLERANCE)
-        return on_grid(releases.for_grid(), tolerance)
+            tolerance = max(self._aim, _PROFILE_TOLERANCE)
+        return on_grid(releases.for_grid(self._aim), tolerance)
 
     def _answer(self, engines: "_Engines") -> Answer:
         dominating = _Releases.of(self._releases)
         answer = self._ask(engines, dominating)
-        if answer.relative_gap > max(self._tolerance, _VERY_WIDE):
+        if answer.relative_gap > max(self._aim, _VERY_WIDE):
             proved = answer.bounds.intersect(engines.without_engine(dominating.parts))
             answer = Answer(proved, answer.engine)
-        explicit = dominating.explicit()
-        if explicit == dominating:
+        below = [self._ask(engines, pair) for pair in _explicit(self._releases, dominating)]
+        if not below:
             return answer
         # The truth lies above every pair of data sets and below the dominating pair.
-        below = self._ask(engines, explicit)
-        bounds = Bounds(below.bounds.lower, answer.bounds.upper)
-        engine = answer.engine if answer.engine == below.engine else "contour and grid"
-        return Answer(bounds, engine)
+        bounds = Bounds(max(found.bounds.lower for found in below), answer.bounds.upper)
+        names = {answer.engine, *(found.engine for found in below)}
+        return Answer(bounds, answer.engine if len(names) == 1 else "contour and grid")
 
     def _ask(self, engines: "_Engines", releases: "_Releases") -> Answer:
         """The interval for exactly these pairs, by the engine that suits them."""
@@ -239,11 +288,11 @@ class FourierAccountant(IntervalAccountant):
         if single:
             return Answer(engines.single_step(single), "closed form")
         found = engines.try_contour(composition, contour.CHEAP)
-        if found is not None and found.relative_gap <= self._tolerance:
+        if found is not None and found.relative_gap <= self._aim:
             return found
         bounds = self._ask_grid(engines, releases, composition)
         answer = Answer(bounds, "grid").intersect(found)
-        if answer.relative_gap > max(self._tolerance, _WIDE):
+        if answer.relative_gap > max(self._aim, _WIDE):
             answer = answer.intersect(engines.try_contour(composition, contour.COSTLY))
         return answer
 
@@ -256,7 +305,7 @@ class FourierAccountant(IntervalAccountant):
             lower = self._ask_grid(engines, below, None).lower
             upper = self._ask_grid(engines, above, None).upper if above else _NO_UPPER_END
             return Bounds(lower, upper)
-        remove, *add = releases.for_grid()
+        remove, *add = releases.for_grid(self._aim)
         try:
             bounds = engines.on_grid(remove)
             if add and (composition is None or not engines.add_is_below(composition, bounds)):
@@ -264,6 +313,19 @@ class FourierAccountant(IntervalAccountant):
         except GridError:
             return Bounds(0.0, _NO_UPPER_END)
         return bounds
+
+
+def _explicit(
+    composition: Mapping[elementary.Elementary, int], dominating: "_Releases"
+) -> list["_Releases"]:
+    """The same with pairs that data sets realise, for the lower end; none if they dominate."""
+    found = {
+        _Releases(
+            tuple((explicit_pair(release, choice), count) for release, count in composition.items())
+        )
+        for choice in range(CHOICES)
+    }
+    return [] if found == {dominating} else sorted(found, key=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,12 +370,12 @@ class _Releases:
 
     @classmethod
     def of(cls, composition: Mapping[elementary.Elementary, int]) -> "_Releases":
-        """What has been composed."""
-        return cls(tuple(composition.items()))
-
-    def explicit(self) -> "_Releases":
-        """The same with pairs that data sets realise, for the lower end."""
-        return _Releases(tuple((explicit_pair(release), count) for release, count in self.parts))
+        """What has been composed, by the pairs that dominate it."""
+        parts: dict[elementary.Elementary, int] = {}
+        for release, count in composition.items():
+            pair = dominating_pair(release)
+            parts[pair] = parts.get(pair, 0) + count
+        return cls(tuple(parts.items()))
 
     def bracket(self) -> tuple["_Releases | None", "_Releases"]:
         """The same with pairs that a grid can hold, from above (None: none is known) and below."""
@@ -334,23 +396,28 @@ class _Releases:
     def for_contour(self) -> contour.Composition | None:
         """The composition for the contour engine, if all of it is plain or sampled Gaussians."""
         squares, events, counts = [], [], []
+        kinds = {type(release) for release, _ in self.parts} - {elementary.Gaussian}
         for release, count in self.parts:
             if isinstance(release, elementary.Gaussian):
                 squares.append(count * release.mu**2)
-            elif isinstance(
-                release, elementary.PoissonGaussian | elementary.PoissonGaussianReplace
-            ):
+            elif isinstance(release, elementary.SampledGaussian):
                 events.append(release)
+                counts.append(float(count))
+            elif isinstance(release, elementary.FixedSizeGaussian):
+                half = 0.5 * release.noise_multiplier
+                events.append(elementary.PoissonGaussian(release.sampling_rate, half))
                 counts.append(float(count))
             else:
                 return None
-        if len({type(event) for event in events}) != 1:
+        if len(kinds) != 1:
             return None
-        return contour.Composition(events, np.array(counts), math.fsum(squares))
+        symmetrised = kinds == {elementary.FixedSizeGaussian}
+        return contour.Composition(events, np.array(counts), math.fsum(squares), symmetrised)
 
-    def for_grid(self) -> list[grid.Laws]:
+    def for_grid(self, tolerance: float) -> list[grid.Laws]:
         """The composition for the grid engine, once per direction."""
-        pairs = [composed_laws(release, count) for release, count in self.parts]
+        coarse = tolerance >= _VERY_WIDE
+        pairs = [composed_laws(release, count, coarse=coarse) for release, count in self.parts]
         directions: list[grid.Laws] = [
             [(pair[index], count) for pair, count in pairs] for index in (0, 1)
         ]

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from scipy import special
 
-from accountants import elementary
+from accountants import elementary, groups, releases
 from accountants.bounds import Bounds
 from accountants.renyi import RenyiAccountant
 
@@ -71,12 +71,13 @@ def _dominating(release: elementary.Elementary) -> elementary.Elementary:
     Sampling only helps; a mixture is dominated by its largest sensitivity (see `pairs`); and every
     pair of pure ε by the randomised response of that ε (Kairouz, Oh, Viswanath 2015, Theorem 2).
     """
-    if isinstance(release, elementary.PoissonGaussianReplace):
-        return elementary.Gaussian(2.0 / release.noise_multiplier)
+    if isinstance(release, elementary.GroupGaussian):
+        return elementary.Gaussian(release.reach / release.noise_multiplier)
     if isinstance(release, elementary.PoissonGaussian) and release.noise_multiplier < _LITTLE_NOISE:
         return elementary.Gaussian(1.0 / release.noise_multiplier)
-    if isinstance(release, elementary.FixedSizeGaussian) and (
-        release.noise_multiplier < _LITTLE_NOISE
+    if (
+        isinstance(release, elementary.PoissonGaussianReplace | elementary.FixedSizeGaussian)
+        and release.noise_multiplier < _LITTLE_NOISE
     ):
         return elementary.Gaussian(2.0 / release.noise_multiplier)
     if isinstance(release, elementary.AllocatedGaussian):
@@ -106,6 +107,12 @@ def _variation(release: elementary.Elementary) -> float:
             return rate * _gaussian_variation(1.0 / noise_multiplier)
         case elementary.PoissonGaussianReplace(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
+        case elementary.GroupGaussian(records, rate, noise_multiplier, replaced, population):
+            width = (2.0 if replaced else 1.0) / noise_multiplier
+            return math.fsum(
+                probability * _gaussian_variation(j * width)
+                for j, probability in enumerate(groups.counts(records, rate, population))
+            )
         case elementary.FixedSizeGaussian(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
         case elementary.AllocatedGaussian(_, noise_multiplier):
@@ -121,6 +128,24 @@ def _variation(release: elementary.Elementary) -> float:
                 probability * _gaussian_variation(sensitivity / deviation)
                 for sensitivity, probability in zip(sensitivities, probabilities, strict=True)
             )
+        case releases.PureResponse(epsilon):
+            return math.tanh(0.5 * epsilon)
+        case releases.TwoOutcomes(yes, _, log_yes, _):
+            return math.exp(log_yes) * -math.expm1(-yes)
+        case releases.BoundedRange(epsilon):
+            return math.tanh(0.25 * epsilon)
+        case releases.DiscreteGaussian(deviation, sensitivity):
+            return 0.5 * sensitivity / deviation  # Pinsker's inequality.
+        case releases.Sampled(rate, inner):
+            return rate * _variation(inner)
+        case releases.Labelled(chances, parts):
+            pairs = zip(chances, parts, strict=True)
+            return math.fsum(chance * _variation(part) for chance, part in pairs)
+        case releases.FixedSizeGroups(rate, chances, mus):
+            found = zip(chances, mus, strict=True)
+            return rate * math.fsum(chance * _gaussian_variation(mu) for chance, mu in found)
+        case releases.Between(above, _):
+            return _variation(above)
     return 1.0
 
 

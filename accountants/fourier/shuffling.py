@@ -1,88 +1,94 @@
 r"""Shuffled batches: what is known, and how far it is from Poisson sampling.
 
-A shuffled epoch puts every record into exactly one of B batches, whose order is random; training
-loaders do this, and accountants that assume Poisson sampling are often applied to it (Chua et al.
-2024 show by how much that can be wrong). No amplification is claimed here:
+A shuffled epoch puts every record into exactly one of B batches, whose order is random and fresh
+for each epoch; training loaders do this, and accountants that assume Poisson sampling are often
+applied to it (Chua et al. 2024, "How Private are DP-SGD Implementations?", show by how much that
+can be wrong). A ragged last batch may be kept; if it is dropped, a record is in one of the B
+batches with probability `share` < 1 only.
 
-* **Upper bound.** Given the order, a record enters one Gaussian release per epoch, and all else is
-  post-processing or does not depend on it; mixing over orders cannot hurt (joint convexity). So E
-  epochs cost at most the Gaussian with μ = s·√E/σ, s = 1 when the record is zeroed, 2 when it is
-  replaced.
-* **Lower bound**, from an explicit pair of data sets: all other records at −C and the one at +C
-  against 0 (zeroed) or −C (replaced). Relative to the all-at-−C sums, the record's batch moves by
-  a = 2 or b = 1, 0 noise units of 1/σ, the others by 0. For the event "some batch exceeds c",
+* **Upper end: no amplification.** Given the orders, a record enters at most one Gaussian release
+  per epoch, and all else is post-processing or does not depend on it, however the steps are chosen
+  from the outputs of those before; mixing over orders cannot hurt (joint convexity). So an epoch
+  is dominated by one Gaussian with μ = s/σ, s = 1 when the record is zeroed, 2 when it is replaced;
+  E of them by μ = s·√E/σ (Dong, Roth, Su 2022, Corollary 3.3). The orders may be fresh or not.
+* **Lower end**, from explicit pairs of data sets, composed over epochs with fresh orders:
 
-      P = 1 − Φ(c)^{B−1}·Φ(c − a/σ),    Q = 1 − Φ(c)^{B−1}·Φ(c − b/σ),
+  1. All other records at −C, the one at +C or −C: relative to the all-at-−C sums, (1/B)·Σ_t N(2e_t)
+     against N(0), noise σ. That is balls in bins at noise σ/2, so `accountants.fourier.allocation`
+     composes it, from below. For a zeroed record: others at 0, the one at ±C, and σ itself.
+  2. Zeroed, others at −C: (1/B)·Σ_t N(2e_t) against (1/B)·Σ_t N(e_t). At little noise these are as
+     far apart as plain Gaussians, where 1. loses log B. Their largest coordinate has
 
-  and (ε, δ)-DP requires P ≤ e^ε·Q + δ, hence ε ≥ log((P − δ)/Q); the complement gives the other
-  direction. Every c is a valid test. One epoch is enough: more epochs release more.
+         P(M ≤ c) = Φ(c)^{B−1}·Φ(c − 2/σ),    Q(M ≤ c) = Φ(c)^{B−1}·Φ(c − 1/σ),
+
+     and which cell of a fixed partition it is in, is a post-processing with finitely many outcomes,
+     which composes (as in Chua et al. 2024, "Scalable DP-SGD: Shuffling vs. Poisson Subsampling").
+
+**Ragged batches.** With weights w_t of the batches, 1. has the likelihood ratio Σ_t w_t·X_t in
+place of the mean of the X_t, exchangeable and so, by Jensen's inequality over permutations, larger
+in convex order; 2. does not change at all. Dropped records add 1 − share at N(0).
 """
 
-import math
+import functools
 
 import numpy as np
-from dp_accounting import NeighboringRelation
 from scipy import special
 
-from accountants import gaussian, validate
-from accountants.bounds import Bounds
+from accountants.arrays import FloatArray
+from accountants.fourier.grid.laws.computed import ComputedLaw
 
-# What rounding may have done to P and Q, which come from log Φ with a relative error of about
-# 1e-14.
-_SAFETY = 1e-11
-_SHIFTS = {
-    NeighboringRelation.REPLACE_SPECIAL: (2.0, 1.0),
-    NeighboringRelation.REPLACE_ONE: (2.0, 0.0),
-}
+__all__ = ["largest_laws"]
+
+# Cells of the largest coordinate, in standard deviations; how far out they reach.
+_CELL, _REACH = 0.005, 12.0
+# Distribution functions are known within 1e-12, their logarithms and these relative to their size.
+_ERROR = 4e-12
+_LEAST = 1e-300
 
 
-def shuffled_epsilon_bounds(
-    *,
-    noise_multiplier: float,
-    batches: int,
-    delta: float,
-    epochs: int = 1,
-    relation: NeighboringRelation = NeighboringRelation.REPLACE_SPECIAL,
-) -> Bounds:
-    """An interval that contains ε(δ) of shuffled batches; wide, and honest about it.
+@functools.lru_cache(maxsize=32)
+def largest_laws(
+    steps: int, noise_multiplier: float, share: float
+) -> tuple[ComputedLaw, ComputedLaw]:
+    """Loss laws that the largest sum of one epoch dominates, the record at +C or zeroed, and back.
 
     Args:
-      noise_multiplier: Noise standard deviation over C, positive.
-      batches: Batches per epoch, each record in exactly one.
-      delta: The target δ.
-      epochs: Number of epochs, each freshly shuffled or not.
-      relation: REPLACE_SPECIAL or REPLACE_ONE; with a record more or less the batches differ.
-
-    >>> lower, upper = shuffled_epsilon_bounds(noise_multiplier=0.5, batches=1000, delta=1e-6)
-    >>> lower > 8.0, upper < 12.0
-    (True, True)
+      steps: B.
+      noise_multiplier: σ.
+      share: A record's chance to be in one of the batches.
     """
-    sigma = validate.positive("noise_multiplier", noise_multiplier)
-    batches = validate.count("batches", batches)
-    epochs = validate.count("epochs", epochs)
-    delta = validate.open_unit("delta", delta)
-    if validate.relation("relation", relation) not in _SHIFTS:
-        raise ValueError(
-            "`relation` must be REPLACE_SPECIAL or REPLACE_ONE for shuffled batches (a record more "
-            f"or less changes them), got {relation.name}."
-        )
-    sensitivity = 2.0 if relation is NeighboringRelation.REPLACE_ONE else 1.0
-    upper = gaussian.epsilon_bounds(sensitivity * math.sqrt(epochs) / sigma, delta).upper
-    return Bounds(max(0.0, _epsilon_lower(sigma, batches, delta, *_SHIFTS[relation])), upper)
+    full, half = 2.0 / noise_multiplier, 1.0 / noise_multiplier
+    reach = np.arange(-_REACH, _REACH, _CELL)
+    edges = np.unique(np.concatenate((reach, half + reach, full + reach)))
+    edges = np.concatenate(([-np.inf], edges, [np.inf]))
+    with_record = _cell_masses(edges, steps, full, share)
+    without = _cell_masses(edges, steps, half, share)
+    return _law(with_record[0], without[1]), _law(without[0], with_record[1])
 
 
-def _epsilon_lower(sigma: float, batches: int, delta: float, a: float, b: float) -> float:
-    c = np.linspace(-10.0, 12.0 + a / sigma, 4001)
-    others = (batches - 1) * special.log_ndtr(c)
-    log_none_p = others + special.log_ndtr(c - a / sigma)
-    log_none_q = others + special.log_ndtr(c - b / sigma)
-    some_p, some_q = -np.expm1(log_none_p), -np.expm1(log_none_q)
-    tests = [(some_p, some_q), (np.exp(log_none_q), np.exp(log_none_p))]
-    best = 0.0
-    for first, second in tests:
-        left = first * (1.0 - _SAFETY) - delta
-        usable = (left > 0.0) & (second > 1e-290)
-        if usable.any():
-            ratio = left[usable] / (second[usable] * (1.0 + _SAFETY))
-            best = max(best, math.log(float(ratio.max())))
-    return best
+def _cell_masses(
+    edges: FloatArray, steps: int, shift: float, share: float
+) -> tuple[FloatArray, FloatArray]:
+    """P(M in the cell), rounded down and up."""
+    beyond = share * special.ndtr(shift - edges) + (1.0 - share) * special.ndtr(-edges)
+    within = share * special.ndtr(edges - shift) + (1.0 - share) * special.ndtr(edges)
+    with np.errstate(divide="ignore"):
+        log_below = np.where(beyond < 0.5, np.log1p(-np.minimum(beyond, 0.5)), np.log(within))
+        if steps > 1:
+            log_below = log_below + (steps - 1) * special.log_ndtr(edges)
+    below, above = np.exp(log_below), -np.expm1(log_below)
+    upper = below[:-1] > 0.5
+    masses = np.where(upper, above[:-1] - above[1:], below[1:] - below[:-1])
+    known = below * (1.0 + np.where(below > 0.0, -log_below, 0.0))
+    sizes = np.where(upper, above[:-1] + above[1:], known[:-1] + known[1:])
+    return np.maximum(masses - _ERROR * sizes, 0.0), masses + _ERROR * sizes + _LEAST
+
+
+def _law(least: FloatArray, most_of_other: FloatArray) -> ComputedLaw:
+    """Less mass, at smaller losses, than the cells have."""
+    seen = least > _LEAST
+    masses = least[seen]
+    losses = np.log(masses) - np.log(most_of_other[seen])
+    losses -= 1e-15 * (4.0 + np.abs(np.log(masses)) + np.abs(losses))
+    order = np.argsort(losses, kind="stable")
+    return ComputedLaw(losses[order], masses[order], 0.0)

@@ -2,22 +2,17 @@
 
 import argparse
 import json
+import math
 import sys
+from dataclasses import replace
 from typing import Any
 
-from accountants import (
-    Bounds,
-    FourierAccountant,
-    calibrate_noise,
-    calibrate_noise_to_risk,
-    calibrate_steps,
-    epsilon_bounds,
-    gdp_bounds,
-    true_positive_rate,
-    validate,
-)
-from audits.cli import Commands, options
-from audits.wording import RELATIONS, interval, up
+from dp_accounting import NeighboringRelation
+
+from accountants import FourierAccountant, calibrate_noise, calibrate_steps, validate
+from audits.cli import Commands, calibrate_risk, options
+from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps
+from audits.wording import interval, up
 
 _EXAMPLES = """\
 examples:
@@ -25,6 +20,7 @@ examples:
       the smallest noise multiplier for these steps
   dp-assay calibrate --epsilon 1 --delta 1e-5 --sampling-rate 0.01 --noise-multiplier 4
       the most steps with this noise
+  dp-assay calibrate --epsilon 3 --delta 1e-6 --batch-size 256 --data-size 60000 --epochs 15
   dp-assay calibrate --advantage 0.1 --sampling-rate 0.01 --steps 10000
   dp-assay calibrate --tpr 0.05 --fpr 0.01 --sampling-rate 0.01 --steps 10000
   dp-assay calibrate --mu 1 --slack 1e-6 --sampling-rate 0.01 --steps 10000
@@ -32,6 +28,8 @@ examples:
 
 What is printed has been checked: its proved upper bound is at most the target.
 """
+# A hint need not be sharp, nor go below any noise of use.
+_HINT_TOLERANCE, _LEAST_NOISE = 1e-2, 0.1
 
 
 def add(commands: Commands) -> None:
@@ -44,68 +42,56 @@ def add(commands: Commands) -> None:
         "--delta, a risk may be the target:\nthen it gives a noise multiplier for --steps.",
         epilog=_EXAMPLES,
     )
-    targets = parser.add_mutually_exclusive_group(required=True)
-    targets.add_argument(
-        "--epsilon", type=float, metavar="ε", help="the target, positive, such as 1; with --delta"
-    )
-    targets.add_argument(
-        "--advantage",
-        type=float,
-        metavar="A",
-        help="the most that an attack's true positive rate minus false positive rate may be",
-    )
-    targets.add_argument(
-        "--tpr", type=float, metavar="RATE", help="the most that the former may be at --fpr"
-    )
-    targets.add_argument("--mu", type=float, metavar="μ", help="the most that μ-GDP may say")
-    options.add_delta(parser, required=False)
-    parser.add_argument(
-        "--fpr", type=float, metavar="RATE", help="the false positive rate of --tpr, such as 0.01"
-    )
-    parser.add_argument(
-        "--slack",
-        type=float,
-        metavar="S",
-        help="with --mu: how far an attack's true positive rate may exceed the Gaussian's; "
-        "without it, sampling is no help",
-    )
+    calibrate_risk.add_targets(parser)
     options.add_noise(parser, required=False)
     options.add_steps(parser, default=None)
+    options.add_epochs(parser)
     options.add_sampling(parser)
+    options.add_records(parser)
     options.add_json(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(given: argparse.Namespace) -> int:
-    _refuse_what_does_not_fit(given)
+    calibrate_risk.refuse_what_does_not_fit(given)
     if given.epsilon is None:
-        return _run_risk(given)
+        return calibrate_risk.run(given)
     target = validate.positive("--epsilon", given.epsilon)
     delta, sampling = options.read_delta(given), options.read_sampling(given)
-    if (given.noise_multiplier is None) == (given.steps is None):
+    wants_noise = given.steps is not None or given.epochs is not None
+    if (given.noise_multiplier is None) == (not wants_noise):
         raise ValueError(
-            "`--noise-multiplier` must be given (for the most steps) or --steps (for the least "
-            f"noise), one of the two, got {'neither' if given.steps is None else 'both'}."
+            "`--noise-multiplier` must be given (for the most steps) or --steps or --epochs (for "
+            f"the least noise), one of the two, got {'both' if wants_noise else 'neither'}."
         )
     setting: dict[str, Any] = {
         "delta": delta,
-        "sampling_rate": sampling.rate,
+        "sampling_rate": sampling.accounted_rate,
         "relation": sampling.relation,
         "sampling": sampling.kind,
+        "records_per_user": sampling.records,
     }
-    steps = sampling.batches if given.steps is None else options.read_steps(given)
+    steps = options.read_steps(given, sampling) if wants_noise else sampling.batches
     sampling.repeated(1.0, steps)  # refuses what cannot be accounted for
     if sampling.kind == "fixed_size":
         print("searching; for batches of fixed size this can take a minute", file=sys.stderr)
     try:
-        if given.steps is not None:
+        if wants_noise:
             noise = calibrate_noise(target_epsilon=target, steps=steps, **setting)
         else:
             noise = options.read_noise(given)
             steps = calibrate_steps(target_epsilon=target, noise_multiplier=noise, **setting)
     except ValueError as error:  # names the option as it is typed
         raise ValueError(str(error).replace("`target_epsilon`", "`--epsilon`")) from error
-    found = epsilon_bounds(noise_multiplier=noise, steps=steps, **setting)
+    event, count = sampling.repeated(noise, steps)
+    found = FourierAccountant(sampling.relation).compose(event, count).get_epsilon_bounds(delta)
+    notes = sampling.notes(delta)
+    if sampling.kind == "shuffled":
+        notes.append(
+            _instead(noise, target, delta, steps, sampling)
+            if wants_noise
+            else f"{INSTEAD_OF_SHUFFLING}."
+        )
     if given.json:
         answer = {
             "target_epsilon": target,
@@ -115,91 +101,39 @@ def _run(given: argparse.Namespace) -> int:
             "sampling": sampling.kind,
             "sampling_rate": sampling.rate,
             "relation": sampling.relation.name,
+            "records_per_user": sampling.records,
             "epsilon": {"lower": found.lower, "upper": found.upper},
+            "notes": notes,
         }
-        print(json.dumps(answer, indent=2))
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
         return 0
-    if given.steps is not None:
+    if wants_noise:
         print(f"noise multiplier {up(noise, 7)} for {steps:,} steps")
     else:
         print(f"{steps:,} steps at noise multiplier {noise:g}")
     print(f"  ε in {interval(found)} at δ = {delta:g}, target {target:g}")
-    print(f"  {RELATIONS[sampling.relation]}; {sampling.describe()}")
+    print(f"  {sampling.neighbours}; {sampling.describe()}")
+    for note in notes:
+        print(f"  {note}")
     return 0
 
 
-# Each target with the option that goes with it, and whether it must.
-_COMPANIONS = {"epsilon": ("delta", True), "tpr": ("fpr", True), "mu": ("slack", False)}
+def _instead(noise: float, target: float, delta: float, steps: int, sampling: SampledSteps) -> str:
+    """What to do instead of shuffling, and noise that is enough then, to a percent.
 
+    The noise of shuffling is enough, as each epoch costs at most one Gaussian release either way.
+    """
+    bins = replace(sampling, kind="balls_in_bins", relation=NeighboringRelation.REPLACE_SPECIAL)
 
-def _refuse_what_does_not_fit(given: argparse.Namespace) -> None:
-    for target, (companion, needed) in _COMPANIONS.items():
-        value = getattr(given, companion)
-        if getattr(given, target) is None and value is not None:
-            raise ValueError(f"`--{companion}` must be left out without --{target}, got {value!r}.")
-        if needed and getattr(given, target) is not None and value is None:
-            raise ValueError(f"`--{companion}` must be given with --{target}, got none.")
+    def enough(noise: float) -> bool:
+        event, count = bins.repeated(noise, steps)
+        accountant = FourierAccountant(bins.relation, _HINT_TOLERANCE).compose(event, count)
+        return accountant.get_epsilon(delta) <= target
 
-
-def _run_risk(given: argparse.Namespace) -> int:
-    """The noise that keeps a risk at or below its target."""
-    sampling = options.read_sampling(given)
-    if given.noise_multiplier is not None or given.steps is None:
-        raise ValueError("`--steps` must be given, and no --noise-multiplier, for a risk.")
-    steps = options.read_steps(given)
-    sampling.repeated(1.0, steps)  # refuses what cannot be accounted for
-    target: dict[str, Any] = {
-        "advantage": given.advantage,
-        "true_positive_rate": given.tpr,
-        "false_positive_rate": given.fpr,
-        "mu": given.mu,
-        "slack": given.slack or 0.0,
-    }
-    setting: dict[str, Any] = {
-        "sampling_rate": sampling.rate,
-        "relation": sampling.relation,
-        "sampling": sampling.kind,
-    }
-    try:
-        noise = calibrate_noise_to_risk(**target, steps=steps, **setting)
-    except ValueError as error:  # names the option as it is typed
-        raise ValueError(_as_typed(str(error))) from error
-    event, count = sampling.repeated(noise, steps)
-    words, found = _reading(FourierAccountant(sampling.relation).compose(event, count), given)
-    if given.json:
-        answer = {key: value for key, value in target.items() if value is not None}
-        answer |= {
-            "noise_multiplier": noise,
-            "steps": steps,
-            "sampling": sampling.kind,
-            "sampling_rate": sampling.rate,
-            "relation": sampling.relation.name,
-            "found": {"lower": found.lower, "upper": found.upper},
-        }
-        print(json.dumps(answer, indent=2))
-        return 0
-    print(f"noise multiplier {up(noise, 7)} for {steps:,} steps")
-    print(f"  {words} in {interval(found)}")
-    print(f"  {RELATIONS[sampling.relation]}; {sampling.describe()}")
-    return 0
-
-
-def _reading(accountant: FourierAccountant, given: argparse.Namespace) -> tuple[str, Bounds]:
-    """The risk in words, and what it is."""
-    if given.advantage is not None:
-        words = f"an attack's advantage, target {given.advantage:g},"
-        return words, accountant.get_delta_bounds(0.0)
-    if given.tpr is not None:
-        words = f"an attack's true positive rate at false positive rate {given.fpr:g}, target "
-        return words + f"{given.tpr:g},", true_positive_rate(accountant, given.fpr)
-    slack = given.slack or 0.0
-    words = f"μ of Gaussian DP with slack {slack:g}, target {given.mu:g},"
-    return words, gdp_bounds(accountant, slack)
-
-
-def _as_typed(message: str) -> str:
-    """A message of the accountants with the options' names."""
-    renamed = {"true_positive_rate": "tpr", "false_positive_rate": "fpr"}
-    for name in ("advantage", "true_positive_rate", "false_positive_rate", "mu", "slack"):
-        message = message.replace(f"`{name}`", f"`--{renamed.get(name, name)}`")
-    return message.replace("`sampling_rate`", "`--sampling-rate`")
+    factor, known = 2.0, noise
+    while factor > 1.01:
+        if known / factor > _LEAST_NOISE and enough(known / factor):
+            known /= factor
+        else:
+            factor = math.sqrt(factor)
+    return f"{INSTEAD_OF_SHUFFLING}: noise multiplier {up(known, 3)} is enough then."

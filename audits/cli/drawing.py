@@ -21,13 +21,13 @@ def draw_epsilon(
     """ε over the steps up to `steps`, both ends of the interval."""
     figure = _figure((6.4, 4.0))
     axes = figure.subplots()
-    unit = sampling.batches if sampling.kind == "balls_in_bins" else 1
+    unit = sampling.batches if sampling.in_epochs else 1
     counts = unit * np.unique(np.geomspace(1, steps // unit, 40).round().astype(int))
     curve = epsilon_curve(
         noise_multiplier=noise,
         steps=counts.tolist(),
         delta=delta,
-        sampling_rate=sampling.rate,
+        sampling_rate=sampling.accounted_rate,
         relation=sampling.relation,
         sampling=sampling.kind,
     )

@@ -14,20 +14,20 @@ from accountants import (
     CrossCheck,
     FourierAccountant,
     crosscheck,
-    epsilon_bounds,
     membership_risk,
-    shuffled_epsilon_bounds,
 )
 from accountants.sampling import SamplingKind
 from audits.cli import Commands, drawing, options
-from audits.cli.options import SampledSteps, sampling_words
-from audits.wording import RELATIONS, down, finite, interval, up
+from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps, sampling_words
+from audits.wording import down, finite, interval, up
 
 _EXAMPLES = """\
 examples:
   dp-assay epsilon --noise-multiplier 1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
   dp-assay epsilon --noise-multiplier 1 --steps 1e4 --delta 1e-5 \\
       --sampling fixed_size --batch-size 600 --data-size 60000
+  dp-assay epsilon --noise-multiplier 1.1 --batch-size 256 --data-size 60000 --epochs 15 \\
+      --delta 1e-5 --sampling shuffled
 
 The interval contains the true ε(δ): the upper end is proved for all neighbouring data sets, the
 lower end by an explicit pair of them, so no accountant can rightly report less.
@@ -51,19 +51,19 @@ def add(commands: Commands) -> None:
         epilog=_EXAMPLES,
     )
     options.add_noise(parser)
-    options.add_steps(parser)
+    options.add_steps(parser, default=None)
+    options.add_epochs(parser)
     options.add_delta(parser)
     options.add_sampling(parser)
+    options.add_records(parser)
     options.add_json(parser)
     options.add_plot(parser, "draw ε over the steps")
     parser.set_defaults(run=_run)
 
 
 def _run(given: argparse.Namespace) -> int:
-    noise, steps = options.read_noise(given), options.read_steps(given)
-    delta, sampling = options.read_delta(given), options.read_sampling(given)
-    if given.plot is not None and sampling.kind == "shuffled":
-        raise ValueError("`--plot` must be left out for shuffled batches: there is no curve.")
+    noise, sampling = options.read_noise(given), options.read_sampling(given)
+    delta, steps = options.read_delta(given), options.read_steps(given, sampling)
     drawing.check_plot(given.plot)
     answer = account(noise, steps, delta, sampling)
     if given.plot is not None:
@@ -77,21 +77,12 @@ def _run(given: argparse.Namespace) -> int:
 
 def account(noise: float, steps: int, delta: float, sampling: SampledSteps) -> dict[str, Any]:
     """The answer as plain data."""
-    if sampling.kind == "shuffled":
-        bounds = _shuffled(noise, steps, delta, sampling)
-        rows = [{"name": "shuffled batches", "lower": bounds.lower, "upper": bounds.upper}]
-        # Given the order of the batches, a record is in one release per epoch.
-        event: dpa.DpEvent = dpa.GaussianDpEvent(noise)
-        accountant = FourierAccountant(sampling.relation).compose(event, _epochs(steps, sampling))
-    else:
-        event, count = sampling.repeated(noise, steps)
-        table = crosscheck(
-            dpa.SelfComposedDpEvent(event, count), delta, sampling.relation, peers=False
-        )
-        bounds, rows = table.best, _rows(table)
-        accountant = FourierAccountant(sampling.relation).compose(event, count)
+    event, count = sampling.repeated(noise, steps)
+    table = crosscheck(dpa.SelfComposedDpEvent(event, count), delta, sampling.relation, peers=False)
+    bounds = table.best
+    accountant = FourierAccountant(sampling.relation).compose(event, count)
     risk = membership_risk(accountant)
-    lowest = 0.5 if sampling.kind == "shuffled" else risk.accuracy.lower
+    alternatives = _alternatives(noise, steps, delta, sampling)
     return {
         "setting": {
             "noise_multiplier": noise,
@@ -99,10 +90,12 @@ def account(noise: float, steps: int, delta: float, sampling: SampledSteps) -> d
             "sampling": sampling.kind,
             "sampling_rate": sampling.rate,
             "relation": sampling.relation.name,
+            "records_per_user": sampling.records,
+            "neighbours": sampling.neighbours,
         },
         "delta": delta,
         "epsilon": {"lower": bounds.lower, "upper": finite(bounds.upper)},
-        "accountants": rows,
+        "accountants": _rows(table),
         "assumptions": [
             *accountant.assumptions(),
             sampling.describe()[0].upper() + sampling.describe()[1:] + ".",
@@ -110,18 +103,32 @@ def account(noise: float, steps: int, delta: float, sampling: SampledSteps) -> d
         ],
         "membership": {
             "prior": risk.prior,
-            "accuracy": {"lower": lowest, "upper": risk.accuracy.upper},
+            "accuracy": {"lower": risk.accuracy.lower, "upper": risk.accuracy.upper},
         },
         "alternatives": [
             {
                 "sampling": other.kind,
                 "relation": other.relation.name,
+                "neighbours": other.neighbours,
                 "lower": found.lower,
                 "upper": finite(found.upper),
             }
-            for other, found in _alternatives(noise, steps, delta, sampling)
+            for other, found in alternatives
         ],
+        "notes": _notes(delta, sampling, alternatives),
     }
+
+
+def _notes(
+    delta: float, sampling: SampledSteps, alternatives: list[tuple[SampledSteps, Bounds]]
+) -> list[str]:
+    """What a reader should know beside the number."""
+    notes = sampling.notes(delta)
+    if sampling.kind == "shuffled":
+        costs = [found for other, found in alternatives if other.kind == "balls_in_bins"]
+        cost = f": ε ≤ {up(costs[0].upper, 4)} at this noise" if costs else ""
+        notes.append(f"{INSTEAD_OF_SHUFFLING}{cost}.")
+    return notes
 
 
 def _rows(table: CrossCheck) -> list[dict[str, Any]]:
@@ -136,31 +143,6 @@ def _rows(table: CrossCheck) -> list[dict[str, Any]]:
     ]
 
 
-def _epochs(steps: int, sampling: SampledSteps) -> int:
-    return math.ceil(steps / sampling.batches)
-
-
-def _shuffled(noise: float, steps: int, delta: float, sampling: SampledSteps) -> Bounds:
-    if not sampling.divides:
-        raise ValueError(
-            "`--sampling-rate` must be one over a whole number of batches for --sampling shuffled, "
-            f"got {sampling.rate:g}: let the batches be of one size, or drop the last."
-        )
-    if steps < sampling.batches:
-        # The lower bound is that of one whole epoch.
-        raise ValueError(
-            f"`--steps` must be at least one epoch of {sampling.batches} shuffled batches, "
-            f"got {steps}."
-        )
-    return shuffled_epsilon_bounds(
-        noise_multiplier=noise,
-        batches=sampling.batches,
-        epochs=_epochs(steps, sampling),
-        delta=delta,
-        relation=sampling.relation,
-    )
-
-
 def _alternatives(
     noise: float, steps: int, delta: float, sampling: SampledSteps
 ) -> list[tuple[SampledSteps, Bounds]]:
@@ -173,30 +155,19 @@ def _alternatives(
             ("poisson", add_or_remove),
             ("poisson", replace_one),
             ("fixed_size", replace_one),
-            ("shuffled", zero_out),
         ]
-    if sampling.kind == "shuffled" and steps % sampling.batches == 0:
-        readings.append(("balls_in_bins", zero_out))  # what a loader could do instead
+        if steps % sampling.batches == 0 and sampling.divides and sampling.records == 1:
+            readings += [("shuffled", zero_out), ("balls_in_bins", zero_out)]
     found = []
     for kind, relation in readings:
-        other = replace(sampling, kind=kind, relation=relation)
         if (kind, relation) == (sampling.kind, sampling.relation):
             continue
-        if kind != "shuffled":
-            bounds = epsilon_bounds(
-                noise_multiplier=noise,
-                sampling_rate=other.rate,
-                steps=steps,
-                delta=delta,
-                relation=relation,
-                sampling=kind,
-                tolerance=_HINT_TOLERANCE,
-            )
-        elif steps >= other.batches and other.divides:
-            bounds = _shuffled(noise, steps, delta, other)
-        else:
-            continue
-        found.append((other, bounds))
+        other = replace(sampling, kind=kind, relation=relation)
+        if other.kind == "fixed_size" and other.records > 1 and other.data_size is None:
+            continue  # Sizes count then, not their quotient alone.
+        event, count = other.repeated(noise, steps)
+        accountant = FourierAccountant(relation, _HINT_TOLERANCE).compose(event, count)
+        found.append((other, accountant.get_epsilon_bounds(delta)))
     return found
 
 
@@ -205,7 +176,7 @@ def _text(answer: dict[str, Any]) -> str:
     lower, upper = bounds["lower"], _number(bounds["upper"])
     lines = [
         f"{setting['steps']:,} Gaussian step{'s' * (setting['steps'] > 1)}, noise multiplier "
-        f"{setting['noise_multiplier']:g}, {_sampling(setting)}, {RELATIONS[_relation(setting)]}",
+        f"{setting['noise_multiplier']:g}, {_sampling(setting)}, {setting['neighbours']}",
         "",
         f"  {down(lower)} ≤ ε ≤ {up(upper)}   at δ = {answer['delta']:g}",
         "",
@@ -216,11 +187,13 @@ def _text(answer: dict[str, Any]) -> str:
         above = f", ε ≥ {down(row['lower'])}" if row["lower"] else ""
         lines.append(f"  {row['name']:<18}{shown}{above}  {row.get('note', '')}".rstrip())
     lines += ["", "What this rests on", *(f"  - {text}" for text in answer["assumptions"])]
+    if answer["notes"]:
+        lines += ["", "Note", *(f"  - {text}" for text in answer["notes"])]
     accuracy = up(100.0 * answer["membership"]["accuracy"]["upper"], 4)
     lines += [
         "",
         "What it means",
-        f"  Whoever knows all records but one, and {_DOUBT[_relation(setting)]},",
+        f"  Whoever knows all {_known(setting)}, and {_DOUBT[_relation(setting)]},",
         f"  is right about it with probability at most {accuracy} % (50 % by guessing).",
     ]
     if answer["alternatives"]:
@@ -228,8 +201,12 @@ def _text(answer: dict[str, Any]) -> str:
     for other in answer["alternatives"]:
         what = f"{sampling_words(other['sampling'])}, " if other["sampling"] != "all" else ""
         shown = interval(Bounds(other["lower"], _number(other["upper"])), 4)
-        lines.append(f"  {what + RELATIONS[_relation(other)]:<48}ε in {shown}")
+        lines.append(f"  {what + other['neighbours']:<47} ε in {shown}")
     return "\n".join(lines)
+
+
+def _known(setting: dict[str, Any]) -> str:
+    return "records but one" if setting["records_per_user"] == 1 else "records but one user's"
 
 
 def _sampling(setting: dict[str, Any]) -> str:

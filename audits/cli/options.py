@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import validate
+from accountants import ShuffledDpEvent, UserDpEvent, validate
 from accountants.dp_sgd import repeated_event
+from accountants.groups import MOST_RECORDS
 from accountants.sampling import SamplingKind, check
 from audits.wording import RELATIONS
 
@@ -33,6 +34,10 @@ _PROVED_FOR: dict[SamplingKind, NeighboringRelation] = {
     "balls_in_bins": NeighboringRelation.ADD_OR_REMOVE_ONE,
     "all": NeighboringRelation.ADD_OR_REMOVE_ONE,
 }
+INSTEAD_OF_SHUFFLING = (
+    "No amplification by shuffling is proved. Let each record, on its own, join one of an epoch's "
+    "batches at random (balls in bins) instead"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,39 +48,99 @@ class SampledSteps:
       kind: A word of `accountants.sampling`.
       rate: The share of the records in one batch.
       relation: Which data sets are neighbours.
+      epoch: Batches in an epoch, where sizes of data and batches say so.
+      drop_last: Whether a smaller last batch of an epoch is dropped.
+      data_size: Records in the data set, where that is known.
+      records: Neighbours differ in all records of one user, that many.
     """
 
     kind: SamplingKind
     rate: float
     relation: NeighboringRelation
+    epoch: int | None = None
+    drop_last: bool = False
+    data_size: int | None = None
+    records: int = 1
 
     @property
     def batches(self) -> int:
         """Batches in an epoch."""
-        return max(1, round(1.0 / self.rate))
+        return self.epoch or max(1, round(1.0 / self.rate))
 
     @property
     def divides(self) -> bool:
-        """Whether batches of this rate make up whole epochs."""
-        return math.isclose(self.batches * self.rate, 1.0)
+        """Whether batches make up whole epochs."""
+        return self.epoch is not None or math.isclose(self.batches * self.rate, 1.0)
+
+    @property
+    def in_epochs(self) -> bool:
+        """Whether what is repeated is an epoch, not a step."""
+        return self.kind in ("shuffled", "balls_in_bins")
+
+    @property
+    def accounted_rate(self) -> float:
+        """The rate as the accountants take it: of epochs, one over their batches."""
+        return 1.0 / self.batches if self.in_epochs and self.epoch else self.rate
+
+    @property
+    def share(self) -> float:
+        """A record's chance to be in some batch of a shuffled epoch."""
+        return min(1.0, self.batches * self.rate) if self.drop_last else 1.0
 
     def repeated(self, noise_multiplier: float, steps: int) -> tuple[dpa.DpEvent, int]:
         """What is repeated and how often; refused where sampling and relation do not fit."""
-        if self.kind == "shuffled":
-            known = ", ".join(kind for kind in _PROVED_FOR if kind != "shuffled")
-            raise ValueError(
-                f"`--sampling` must be one of {known} here, got shuffled: only "
-                "`dp-assay epsilon` has bounds for shuffled batches."
-            )
         if self.kind == "fixed_size" and self.relation is not NeighboringRelation.REPLACE_ONE:
             raise ValueError(
                 "`--relation` must be REPLACE_ONE for --sampling fixed_size (a record more or less "
                 f"changes everyone's sampling rate), got {self.relation.name}."
             )
         try:
-            return repeated_event(noise_multiplier, self.rate, steps, self.kind, self.relation)
+            event, count = repeated_event(
+                noise_multiplier,
+                self.accounted_rate,
+                steps,
+                self.kind,
+                self.relation,
+                1 if self._is_fixed else self.records,
+            )
+            if isinstance(event, ShuffledDpEvent) and self.share < 1.0:
+                event = ShuffledDpEvent(event.steps_per_epoch, event.event, self.share)
+            if self._is_fixed and self.records > 1:
+                event = UserDpEvent(self.records, self._of_sizes(event))
+            return event, count
         except ValueError as error:
             raise ValueError(_as_typed(str(error))) from error
+
+    @property
+    def _is_fixed(self) -> bool:
+        return self.kind == "fixed_size" and self.rate < 1.0
+
+    def _of_sizes(self, event: dpa.DpEvent) -> dpa.DpEvent:
+        """The event with the sizes that were typed, which count for users of several records."""
+        if self.data_size is None or not isinstance(event, dpa.SampledWithoutReplacementDpEvent):
+            raise ValueError(
+                "`--records-per-user` must come with --batch-size and --data-size for --sampling "
+                f"fixed_size, got {self.records} without."
+            )
+        batch = round(self.rate * self.data_size)
+        return dpa.SampledWithoutReplacementDpEvent(self.data_size, batch, event.event)
+
+    @property
+    def neighbours(self) -> str:
+        """How neighbouring data sets differ, in words."""
+        words = RELATIONS[self.relation]
+        if self.records == 1:
+            return words
+        return words.replace("one record", f"all {self.records} records of one user")
+
+    def notes(self, delta: float) -> list[str]:
+        """What a reader should know of this δ."""
+        if self.data_size is None or delta * self.data_size < 1.0:
+            return []
+        return [
+            f"δ = {delta:g} is not below 1/{self.data_size:,}, one over the number of records: "
+            "publishing one record at random would meet such a claim."
+        ]
 
     def describe(self) -> str:
         """The sampling in words."""
@@ -86,8 +151,9 @@ class SampledSteps:
             f"probability {self.rate:g}",
             "fixed_size": f"batches of fixed size, a share of {self.rate:g} of the records drawn "
             "without replacement, afresh for every step",
-            "shuffled": f"shuffled batches: each record is in exactly one of {self.batches} "
-            "batches per epoch",
+            "shuffled": f"shuffled batches: each record is in {'at most' * (self.share < 1.0)}"
+            f"{'exactly' * (self.share == 1.0)} one of {self.batches} batches per epoch, in a "
+            "fresh random order",
             "balls_in_bins": f"balls in bins: each record, on its own, joins one of the "
             f"{self.batches} batches of an epoch, afresh for every epoch",
         }[self.kind]
@@ -95,7 +161,7 @@ class SampledSteps:
 
 def _as_typed(message: str) -> str:
     """A message of the accountants with the options' names."""
-    for name in ("steps", "sampling_rate", "relation"):
+    for name in ("steps", "sampling_rate", "relation", "records_per_user"):
         message = message.replace(f"`{name}`", f"`--{name.replace('_', '-')}`")
     return message
 
@@ -133,14 +199,42 @@ def add_steps(parser: Container, *, default: float | None = 1.0) -> None:
     )
 
 
+def add_epochs(parser: Container) -> None:
+    """Adds `--epochs` and `--drop-last`: a loop's own words for `--steps`."""
+    parser.add_argument(
+        "--epochs",
+        type=float,
+        metavar="E",
+        help="instead of --steps: passes over the data, each of as many steps as batches make up "
+        "--data-size",
+    )
+    parser.add_argument(
+        "--drop-last",
+        action="store_true",
+        help="an epoch's last batch is left out if it is smaller than --batch-size; kept otherwise",
+    )
+
+
+def add_records(parser: Container) -> None:
+    """Adds `--records-per-user`."""
+    parser.add_argument(
+        "--records-per-user",
+        type=float,
+        default=1.0,
+        metavar="k",
+        help="neighbouring data sets differ in all k records of one user; default 1",
+    )
+
+
 def add_sampling(parser: Container) -> None:
     """Adds the options that say who is in a batch, and `--relation`."""
     parser.add_argument(
         "--sampling",
         metavar="KIND",
         help="how a batch is chosen: poisson (each record on its own), fixed_size (without "
-        "replacement), shuffled (each record once per epoch), all (every record in every step). "
-        "These cost differently. Default: poisson if a rate is given, else all",
+        "replacement), shuffled (each record once per epoch), balls_in_bins (each record, on its "
+        "own, joins one batch per epoch), all (every record in every step). These cost "
+        "differently. Default: poisson if a rate is given, else all",
     )
     parser.add_argument(
         "--sampling-rate",
@@ -269,10 +363,38 @@ def _within(name: str, value: float, least: float, most: float) -> float:
     return value
 
 
-def read_steps(options: argparse.Namespace) -> int:
-    """The number of steps."""
+def read_steps(options: argparse.Namespace, sampling: SampledSteps | None = None) -> int:
+    """The number of steps; 1 if nothing is said.
+
+    Args:
+      options: What was typed.
+      sampling: How many steps an epoch has, where `--epochs` may be given instead.
+    """
+    epochs = getattr(options, "epochs", None)
+    if epochs is not None and sampling is not None:
+        if options.steps is not None:
+            raise ValueError("`--steps` must be left out where --epochs is given.")
+        if sampling.kind != "all" and not sampling.divides:
+            raise ValueError(
+                "`--epochs` must come with --batch-size and --data-size, or a rate of one over a "
+                f"whole number of batches, got --sampling-rate {sampling.rate:g}."
+            )
+        _within("--epochs", validate.positive("--epochs", epochs), 0.0, _MOST)
+        steps = validate.count("--epochs", epochs) * (
+            1 if sampling.kind == "all" else sampling.batches
+        )
+        return int(_within("--epochs", steps, 1.0, _MOST))
+    if options.steps is None:
+        return 1
     _within("--steps", validate.positive("--steps", options.steps), 0.0, _MOST)
     return validate.count("--steps", options.steps)
+
+
+def _read_records(options: argparse.Namespace) -> int:
+    """The records of one user."""
+    given = getattr(options, "records_per_user", 1.0)
+    validate.real("--records-per-user", given)
+    return validate.count("--records-per-user", given, maximum=MOST_RECORDS)
 
 
 def read_delta(options: argparse.Namespace) -> float:
@@ -304,17 +426,44 @@ def read_sampling(options: argparse.Namespace) -> SampledSteps:
             "--data-size), got none."
         )
     relation = read_relation(options) or _PROVED_FOR[kind]
-    return SampledSteps(kind=kind, rate=1.0 if rate is None else rate, relation=relation)
+    sizes = _read_sizes(options)
+    drop_last = getattr(options, "drop_last", False)
+    if drop_last and sizes is None:
+        raise ValueError(
+            "`--drop-last` must come with --batch-size and --data-size, got it without."
+        )
+    batch, size = sizes or (None, None)
+    return SampledSteps(
+        kind=kind,
+        rate=1.0 if rate is None else rate,
+        relation=relation,
+        epoch=_batches(batch, size, drop_last=drop_last) if batch and size else None,
+        drop_last=drop_last,
+        data_size=size,
+        records=_read_records(options),
+    )
+
+
+def _batches(batch: int, size: int, *, drop_last: bool) -> int:
+    return size // batch if drop_last else -(-size // batch)
 
 
 def _read_rate(options: argparse.Namespace) -> float | None:
+    sizes = _read_sizes(options)
+    if sizes is not None:
+        return sizes[0] / sizes[1]
+    given = options.sampling_rate
+    if given is None:
+        return None
+    rate = validate.rate("--sampling-rate", given)
+    return _within("--sampling-rate", rate, _LEAST_RATE, 1.0)
+
+
+def _read_sizes(options: argparse.Namespace) -> tuple[int, int] | None:
+    """Batch and data size, if both are given."""
     sizes = (options.batch_size, options.data_size)
     if sizes == (None, None):
-        given = options.sampling_rate
-        if given is None:
-            return None
-        rate = validate.rate("--sampling-rate", given)
-        return _within("--sampling-rate", rate, _LEAST_RATE, 1.0)
+        return None
     if None in sizes:
         raise ValueError("`--batch-size` must be given together with --data-size, got only one.")
     if options.sampling_rate is not None:
@@ -326,7 +475,7 @@ def _read_rate(options: argparse.Namespace) -> float | None:
     _within("--data-size", size, 1.0, _MOST)
     if batch > size:
         raise ValueError(f"`--batch-size` must be at most --data-size, got {batch} of {size}.")
-    return batch / size
+    return batch, size
 
 
 def read_names(option: str, wanted: str, names: Iterable[str]) -> list[str]:

@@ -27,7 +27,8 @@ interior-point step costs O(K). The λ are its multipliers. Stopping it early, o
 growth, never validity: Z is computed from the λ that are used.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import lapack
@@ -45,6 +46,8 @@ _TO_BOUNDARY = 0.95
 # Cells that the guess calls impossible keep this much, or the problem would be singular.
 _LEAST_MASS = 1e-9
 _LEAST_SLACK = 1e-13
+# F grows along the cells, G falls.
+_SIGNS = np.array([1.0, -1.0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,143 +74,141 @@ def best_bet(first: FloatArray, second: FloatArray, curve: Region, *, gap: float
       curve: The claim.
       gap: Stop when the growth is within this fraction of the optimum.
     """
-    first = np.maximum(first, _LEAST_MASS) / np.maximum(first, _LEAST_MASS).sum()
-    second = np.maximum(second, _LEAST_MASS) / np.maximum(second, _LEAST_MASS).sum()
-    order = np.argsort(second / first, kind="stable")
-    alpha, beta = _factors(first[order], second[order], curve, gap)
-    log_first, log_second = np.empty_like(alpha), np.empty_like(beta)
-    log_first[order], log_second[order] = np.log(alpha), np.log(beta)
-    growth = float(first @ log_first + second @ log_second)
-    return Bet(log_first, log_second, growth)
+    guess = np.maximum(np.stack([first, second], axis=1), _LEAST_MASS)
+    guess /= guess.sum(axis=0)
+    order = np.argsort(guess[:, 1] / guess[:, 0], kind="stable")
+    logs = np.empty_like(guess)
+    logs[order] = np.log(_factors(guess[order], _lines(curve), gap))
+    return Bet(logs[:, 0], logs[:, 1], float(np.vdot(guess, logs)))
 
 
-def _factors(
-    first: FloatArray, second: FloatArray, curve: Region, gap: float
-) -> tuple[FloatArray, FloatArray]:
-    """2α/Z and 2β/Z per cell, for cells in decreasing order of first/second."""
-    best = np.ones(first.size), np.ones(first.size)
-    p, q = 0.5 * first, 0.5 * second
-    lines = _Lines(np.stack([curve.w, curve.v]))
-    point = _start(p, q, lines)
-    best_growth = 0.0
+# The arrays below have a column for each data set: what concerns both is computed at once, because
+# they are so small that a search costs as much as it makes calls.
+
+
+def _factors(guess: FloatArray, lines: "_Lines", gap: float) -> FloatArray:
+    """2α/Z and 2β/Z per cell, for cells in decreasing order of the guesses' ratio."""
+    best, best_growth = np.ones_like(guess), 0.0
+    half = 0.5 * guess
+    point = _start(half, lines)
     for _ in range(_MOST_STEPS):
         if point is None:
             break
         # (p⁰, q⁰) abides by the claim, so no bet grows faster than its divergence.
-        divergence = point.divergence(p, q)
+        divergence = point.divergence(half)
         # Far from the end the bet is not worth looking at.
-        if 2.0 * point.gap() <= _LOOK * divergence:
-            factors = _from_multipliers(point.multiplier, *point.laws(), lines)
-            growth = float(first @ np.log(factors[0]) + second @ np.log(factors[1]))
+        if 2.0 * point.gap <= _LOOK * divergence:
+            factors = _from_multipliers(point.multiplier, point.laws, lines)
+            growth = float(np.vdot(guess, np.log(factors)))
             if growth > best_growth:
                 best, best_growth = factors, growth
             if best_growth >= (1.0 - gap) * divergence:
                 break
-        point = point.step(p, q, lines)
+        point = point.step(half, lines)
     return best
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lines:
-    """The claim's lines as matrices: (w, v), and what a Newton step sums up."""
+    """The claim's lines as matrices: (w, v) in rows and in columns, and what a step sums up."""
 
     weights: FloatArray
-    products: FloatArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        w, v = self.weights
-        object.__setattr__(self, "products", np.stack([w * w, v * v, w * v], axis=1))
+    columns: FloatArray
+    products: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@lru_cache(maxsize=8)
+def _lines(curve: Region) -> _Lines:
+    w, v = curve.w, curve.v
+    products = np.stack([w * w, v * v, w * v], axis=1)
+    return _Lines(np.stack([w, v]), np.stack([w, v], axis=1), products)
+
+
+@dataclass(slots=True, eq=False)
 class _Point:
-    """An iterate: F and G with their fixed ends 0 and 1, the slack of each line, and λ."""
+    """An iterate.
 
-    inside: FloatArray
-    outside: FloatArray
+    Attributes:
+      bounds: F and G with their fixed ends 0 and 1.
+      slack: Of each line at each boundary between cells.
+      multiplier: λ.
+      laws: p⁰ and q⁰ per cell.
+      gap: How far λ is from complementing the slacks, in all.
+    """
+
+    bounds: FloatArray
     slack: FloatArray
     multiplier: FloatArray
+    laws: FloatArray = field(init=False)
+    gap: float = field(init=False)
 
-    def laws(self) -> tuple[FloatArray, FloatArray]:
-        """p⁰ and q⁰ per cell."""
-        return self.inside[1:] - self.inside[:-1], self.outside[:-1] - self.outside[1:]
+    def __post_init__(self) -> None:
+        self.laws = (self.bounds[1:] - self.bounds[:-1]) * _SIGNS
+        self.gap = float(np.vdot(self.multiplier, self.slack))
 
-    def gap(self) -> float:
-        """How far λ is from complementing the slacks, in all."""
-        return float(np.vdot(self.multiplier, self.slack))
-
-    def divergence(self, p: FloatArray, q: FloatArray) -> float:
+    def divergence(self, half: FloatArray) -> float:
         """The Kullback–Leibler divergences of both guesses from (p⁰, q⁰), added."""
-        p0, q0 = self.laws()
-        return 2.0 * float(p @ np.log(2.0 * p / p0) + q @ np.log(2.0 * q / q0))
+        return 2.0 * float(np.vdot(half, np.log(2.0 * half / self.laws)))
 
-    def step(self, p: FloatArray, q: FloatArray, lines: _Lines) -> "_Point | None":
+    def step(self, half: FloatArray, lines: _Lines) -> "_Point | None":
         """One primal-dual Newton step towards the centre, or `None` if there is no progress."""
-        (p0, q0), slack, multiplier = self.laws(), self.slack, self.multiplier
-        inverse = 1.0 / slack
-        centre = _CENTRING * self.gap() / slack.size
-        pulls = centre * (inverse @ lines.weights.T)
-        products = (multiplier * inverse) @ lines.products
-        ratio_p, ratio_q = p / p0, q / q0
-        curve_p, curve_q = ratio_p / p0, ratio_q / q0
+        laws, slack, multiplier = self.laws, self.slack, self.multiplier
         size = len(slack)
-        gradient = np.empty(2 * size)
-        gradient[0::2] = ratio_p[1:] - ratio_p[:-1] + pulls[:, 0]
-        gradient[1::2] = ratio_q[:-1] - ratio_q[1:] + pulls[:, 1]
-        bands = np.zeros((3, 2 * size))
-        bands[2, 0::2] = curve_p[:-1] + curve_p[1:] + products[:, 0]
-        bands[2, 1::2] = curve_q[:-1] + curve_q[1:] + products[:, 1]
+        inverse = 1.0 / slack
+        centre = _CENTRING * self.gap / slack.size
+        products = (multiplier * inverse) @ lines.products
+        ratio = half / laws
+        curvature = ratio / laws
+        gradient = (ratio[1:] - ratio[:-1]) * _SIGNS + centre * (inverse @ lines.columns)
+        bands = np.zeros((3, 2 * size), order="F")
+        bands[2] = (curvature[:-1] + curvature[1:] + products[:, :2]).ravel()
         bands[1, 1::2] = products[:, 2]
-        bands[0, 2::2] = -curve_p[1:-1]
-        bands[0, 3::2] = -curve_q[1:-1]
-        _, solution, failed = lapack.dpbsv(bands, gradient)
+        bands[0, 2:] = -curvature[1:-1].ravel()
+        _, solution, failed = lapack.dpbsv(bands, gradient.ravel(), overwrite_ab=1, overwrite_b=1)
         if failed:
             return None
-        inner = -solution.reshape(size, 2)
-        steps = np.zeros((2, size + 2))
-        steps[:, 1:-1] = inner.T
-        change = inner @ lines.weights
+        steps = np.zeros((size + 2, 2))
+        steps[1:-1] = -solution.reshape(size, 2)
+        change = steps[1:-1] @ lines.weights
         relative = change * inverse
         change_multiplier = multiplier * (relative - 1.0) + centre * inverse
-        primal = min(
-            _reach(-relative.max()),
-            _reach(((steps[0, 1:] - steps[0, :-1]) / p0).min()),
-            _reach(((steps[1, :-1] - steps[1, 1:]) / q0).min()),
-        )
-        dual = _reach((change_multiplier / multiplier).min())
+        shrinks = ((steps[1:] - steps[:-1]) * _SIGNS / laws).min()
+        primal = _reach(min(float(-relative.max()), float(shrinks)))
+        dual = _reach(float((change_multiplier / multiplier).min()))
         if not (primal > 1e-10 or dual > 1e-10):
             return None
         return _Point(
-            self.inside + primal * steps[0],
-            self.outside + primal * steps[1],
+            self.bounds + primal * steps,
             np.maximum(slack - primal * change, _LEAST_SLACK),
             multiplier + dual * change_multiplier,
         )
 
 
-def _start(p: FloatArray, q: FloatArray, lines: _Lines) -> _Point | None:
+def _start(half: FloatArray, lines: _Lines) -> _Point | None:
     """A point on the way from the guess to a pair of equal laws, which satisfies every claim.
 
     `None` if the guess itself abides by the claim: there is nothing to bet on.
     """
-    guess = np.zeros((2, p.size + 1))
-    np.cumsum(2.0 * p, out=guess[0, 1:])
-    guess[1, :-1] = np.cumsum(2.0 * q[::-1])[::-1]
-    guess[0, -1] = guess[1, 0] = 1.0
-    own = guess[:, 1:-1].T @ lines.weights
+    guess = np.empty((len(half) + 1, 2))
+    guess[0], guess[-1] = (0.0, 1.0), (1.0, 0.0)
+    inner = guess[1:-1]
+    inner[:, 0] = np.cumsum(2.0 * half[:-1, 0])
+    inner[:, 1] = np.cumsum(2.0 * half[:0:-1, 1])[::-1]
+    own = inner @ lines.weights
     if own.size == 0 or own.max() <= 1.0:
         return None
-    half = 0.5 * (guess[0] + 1.0 - guess[1])
-    equal = np.stack([half, 1.0 - half])
-    there = equal[:, 1:-1].T @ lines.weights
-    violated = own > 1.0
-    share = float(((own - 1.0)[violated] / np.maximum(own - there, 1e-300)[violated]).max())
+    equal = np.empty_like(guess)
+    equal[:, 0] = 0.5 * (guess[:, 0] + 1.0 - guess[:, 1])
+    equal[:, 1] = 1.0 - equal[:, 0]
+    there = equal[1:-1] @ lines.weights
+    # Where the claim is kept the quotient is not positive, so that it does not count.
+    share = float(((own - 1.0) / np.maximum(own - there, 1e-300)).max())
     share = min(1.0, share + _INWARDS * (1.0 - share))
     slack = np.maximum(1.0 - share * there - (1.0 - share) * own, _LEAST_SLACK)
-    inside, outside = share * equal + (1.0 - share) * guess
-    point = _Point(inside, outside, slack, 1.0 / slack)
-    first_gap = max(_FIRST_GAP * point.divergence(p, q), _LEAST_SLACK)
-    return replace(point, multiplier=first_gap / slack.size / slack)
+    point = _Point(share * equal + (1.0 - share) * guess, slack, 1.0 / slack)
+    first_gap = max(_FIRST_GAP * point.divergence(half), _LEAST_SLACK)
+    point.multiplier, point.gap = first_gap / slack.size / slack, first_gap
+    return point
 
 
 def _reach(worst: float) -> float:
@@ -215,23 +216,16 @@ def _reach(worst: float) -> float:
     return min(1.0, -_TO_BOUNDARY / worst) if worst < 0.0 else 1.0
 
 
-def _from_multipliers(
-    multiplier: FloatArray, p0: FloatArray, q0: FloatArray, lines: _Lines
-) -> tuple[FloatArray, FloatArray]:
+def _from_multipliers(multiplier: FloatArray, laws: FloatArray, lines: _Lines) -> FloatArray:
     """2α/Z and 2β/Z from λ ≥ 0; this is where validity is made.
 
     The constants a and b are those of the stationarity condition Σ p⁰·α = Σ p = 1/2.
     """
     multiplier = np.maximum(multiplier, 0.0)
-    weighted = multiplier @ lines.weights.T
-    rises, falls = np.zeros(p0.size), np.zeros(p0.size)
-    rises[:-1] = np.cumsum(weighted[::-1, 0])[::-1]
-    np.cumsum(weighted[:, 1], out=falls[1:])
-    constant_first = max(1e-9, 0.5 - float(p0 @ rises))
-    constant_second = max(1e-9, 0.5 - float(q0 @ falls))
-    total = constant_first + constant_second + float(multiplier.sum())
-    alpha = 2.0 * (constant_first + rises) / total
-    beta = 2.0 * (constant_second + falls) / total
-    if not (np.isfinite(alpha).all() and np.isfinite(beta).all()):
-        return np.ones_like(alpha), np.ones_like(beta)
-    return alpha, beta
+    weighted = multiplier @ lines.columns
+    sums = np.zeros_like(laws)
+    sums[:-1, 0] = np.cumsum(weighted[::-1, 0])[::-1]
+    np.cumsum(weighted[:, 1], out=sums[1:, 1])
+    constants = np.maximum(1e-9, 0.5 - (laws * sums).sum(axis=0))
+    factors: FloatArray = 2.0 * (constants + sums) / float(constants.sum() + multiplier.sum())
+    return factors if np.isfinite(factors).all() else np.ones_like(factors)

@@ -23,7 +23,14 @@ import numpy as np
 
 from accountants import validate
 from audits.testing.dispatch import Dispatch, WorkerLostError, bundled, opened
-from audits.testing.isolation import RepeatedDraws, fingerprint, own, seeded_globals
+from audits.testing.isolation import (
+    RepeatedDraws,
+    altered,
+    fingerprint,
+    kept_globals,
+    own,
+    seed_globals,
+)
 from audits.testing.outputs import Raised
 from audits.testing.signatures import gives_one
 from audits.testing.workers import this_worker
@@ -101,11 +108,11 @@ def draw_chunk(
     watched = number == 0
     given = own(data)
     before = fingerprint(given) if watched else None
-    with seeded_globals(global_seeds):
-        outputs = _attempt(mechanism, given, rng, size)
-        if isinstance(outputs, Raised):  # Which of the draws was it?
-            singles = [_attempt(mechanism, own(data), rng, 1) for _ in range(size)]
-            outputs = [one if isinstance(one, Raised) else one[0] for one in singles]
+    seed_globals(global_seeds)
+    outputs = _attempt(mechanism, given, rng, size)
+    if isinstance(outputs, Raised):  # Which of the draws was it?
+        singles = [_attempt(mechanism, own(data), rng, 1) for _ in range(size)]
+        outputs = [one if isinstance(one, Raised) else one[0] for one in singles]
     if not isinstance(outputs, Sized) or (isinstance(outputs, np.ndarray) and not outputs.ndim):
         got = validate.shown(outputs)
         raise TypeError(f"`mechanism` must return n = {size} outputs, got {got}.")
@@ -114,7 +121,7 @@ def draw_chunk(
             f"`mechanism` must return n = {size} outputs, got {len(outputs)}; one that gives a "
             "single output takes (data, rng) only."
         )
-    return Chunk(outputs, watched and before != fingerprint(given))
+    return Chunk(outputs, altered(before, given))
 
 
 class Drawn(NamedTuple):
@@ -129,7 +136,8 @@ def draw_pieces(work: Any, pieces: tuple[Piece, ...]) -> Drawn:
     """Draws chunks; runs on a worker."""
     mechanism, pair, seed = opened(work)
     began = time.perf_counter()
-    chunks = [draw_chunk(mechanism, pair[piece[0]], seed, *piece) for piece in pieces]
+    with kept_globals():
+        chunks = [draw_chunk(mechanism, pair[piece[0]], seed, *piece) for piece in pieces]
     return Drawn(chunks, time.perf_counter() - began, this_worker())
 
 

@@ -25,7 +25,7 @@ def draws_needed(curve: Region, confidence: float) -> float:
     """Draws per side that convict, on average, a Gaussian mechanism with twice the claimed loss."""
     scale = max(_REFERENCE * curve.gaussian_scale(), _LEAST_REFERENCE)
     edges = np.linspace(-0.5 * scale - 5.0, 0.5 * scale + 5.0, 48)
-    guess = Guess(edges, normal_cells(edges - 0.5 * scale), normal_cells(edges + 0.5 * scale))
+    guess = Guess(edges, *normal_cells(edges + np.array([[-0.5], [0.5]]) * scale))
     growth = best_bet(guess.first, guess.second, curve, gap=0.05).growth
     return log_threshold(confidence) / growth if growth > 1e-12 else math.inf
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from accountants.arrays import FloatArray
 from audits.testing.event_bets import event_bet, quick_growth
-from audits.testing.guesses import cell_edges
-from audits.testing.half_lines import cautious_mass, tally, thresholds
+from audits.testing.guesses import cell_edges, tally
+from audits.testing.half_lines import cautious_mass, thresholds
 
 GRID = np.concatenate(
     [
@@ -68,7 +68,7 @@ class _Stakes:
     log_factors: FloatArray
 
     def settle(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """What a block adds to the log wealth of each grid point."""
+        """What a block adds to the log wealth of each grid point; its scores are sorted."""
         inside = self.members @ tally(self.edges, first), self.members @ tally(self.edges, second)
         in_p, in_q = (np.where(self.swapped, *pair) for pair in (inside[::-1], inside))
         outcomes = np.stack([in_p, first.size - in_p, in_q, first.size - in_q])
@@ -113,6 +113,7 @@ class EpsilonSequence:
             of them anew if the statistic has changed.
         """
         self._samples += first.size
+        first, second = np.sort(first), np.sort(second)
         for own, stakes in zip(self._wealths, self._stakes, strict=True):
             if stakes is not None:
                 own += stakes.settle(first, second)
@@ -126,25 +127,25 @@ class EpsilonSequence:
         # Scores of another statistic begin with others, or are fewer.
         if head != self._head or not self._seen <= size < _GROWTH * self._seen:
             self._head, self._seen = head, size
-            self._stakes = self._half_line(past), self._likelihood_ratio(past)
+            halves = [[np.sort(side[start::2]) for side in past] for start in (0, 1)]
+            self._stakes = self._half_line(halves), self._likelihood_ratio(halves)
 
     def _reached(self) -> int:
         """How many grid points, from the first on, are refuted."""
         refuted = self._highest >= self.log_threshold
         return refuted.size if refuted.all() else int(np.argmin(refuted))
 
-    def _half_line(self, past: Scores) -> _Stakes | None:
-        edges = thresholds(np.sort(np.concatenate(past)))
+    def _half_line(self, halves: list[list[FloatArray]]) -> _Stakes | None:
+        edges = thresholds(np.sort(np.concatenate([*halves[0], *halves[1]]), kind="stable"))
         upwards = np.arange(edges.size + 1)
-        tallies = tally(edges, past[0]), tally(edges, past[1])
-        return self._best(edges, [upwards, upwards[::-1]], tallies)
+        one, two = ([tally(edges, side) for side in half] for half in halves)
+        return self._best(edges, [upwards, upwards[::-1]], (one[0] + two[0], one[1] + two[1]))
 
-    def _likelihood_ratio(self, past: Scores) -> _Stakes | None:
-        edges = cell_edges(np.sort(np.concatenate([past[0][::2], past[1][::2]])))
-        learnt = tally(edges, past[0][::2]), tally(edges, past[1][::2])
+    def _likelihood_ratio(self, halves: list[list[FloatArray]]) -> _Stakes | None:
+        edges = cell_edges(np.sort(np.concatenate(halves[0]), kind="stable"))
+        learnt, (first, second) = ([tally(edges, side) for side in half] for half in halves)
         order = np.argsort((learnt[1] + 0.5) / (learnt[0] + 0.5), kind="stable")
-        tallies = tally(edges, past[0][1::2]), tally(edges, past[1][1::2])
-        return self._best(edges, [order], tallies)
+        return self._best(edges, [order], (first, second))
 
     def _best(
         self,

@@ -26,6 +26,7 @@ disjoint supports p is within 1/n of 1, and q of 0.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountants.arrays import FloatArray
 
@@ -48,27 +49,27 @@ def event_bet(
     >>> bool(growth > 0.1), logs.shape
     (True, (4,))
     """
-    p, q, epsilon = np.broadcast_arrays(p, q, epsilon)
-    shrunk = np.exp(-epsilon)
-    p0, other_p0, q0 = _nearest(p, q, shrunk, delta, _STEPS)
+    shape, made, p, q, shrunk, deltas = _contradicting(p, q, epsilon, delta)
+    p0, other_p0, q0 = _nearest(p, q, shrunk, deltas, _STEPS)
     constant_first, constant_second = (1.0 - p) / other_p0, q / q0
-    w, v = shrunk / (1.0 + delta * shrunk), 1.0 / (1.0 + delta * shrunk)
+    w, v = shrunk / (1.0 + deltas * shrunk), 1.0 / (1.0 + deltas * shrunk)
     stake = np.maximum(0.0, (p / p0 - constant_first) / w)
     half = 0.5 * (constant_first + constant_second + stake)
-    logs = np.log(
-        np.stack(
-            [
-                (constant_first + stake * w) / half,
-                constant_first / half,
-                constant_second / half,
-                (constant_second + stake * v) / half,
-            ]
-        )
+    ratios = np.stack(
+        [
+            constant_first + stake * w,
+            constant_first,
+            constant_second,
+            constant_second + stake * v,
+        ]
     )
-    growth = p * logs[0] + (1.0 - p) * logs[1] + q * logs[2] + (1.0 - q) * logs[3]
-    # A bet is made only where the guess contradicts the claim and the bet grows under it.
-    made = (shrunk * (p - delta) > q) & (growth > 0.0) & np.isfinite(logs).all(axis=0)
-    return np.where(made, logs, 0.0), np.where(made, growth, 0.0)
+    found = np.log(ratios / half)
+    grown = p * found[0] + (1.0 - p) * found[1] + q * found[2] + (1.0 - q) * found[3]
+    # A bet is made only where it grows under the guess.
+    kept = (grown > 0.0) & np.isfinite(found).all(axis=0)
+    logs, growth = np.zeros((4, *shape)), np.zeros(shape)
+    logs[:, made], growth[made] = np.where(kept, found, 0.0), np.where(kept, grown, 0.0)
+    return logs, growth
 
 
 def quick_growth(
@@ -79,22 +80,37 @@ def quick_growth(
     It is that of the guess from the nearest pair on the line, and flat around its minimum, so that
     a rough search for the pair will do.
     """
-    shrunk = np.exp(-epsilon)
-    p0, other_p0, q0 = _nearest(p, q, shrunk, delta, _QUICK_STEPS)
-    divergence: FloatArray = (
+    shape, made, p, q, shrunk, deltas = _contradicting(p, q, epsilon, delta)
+    p0, other_p0, q0 = _nearest(p, q, shrunk, deltas, _QUICK_STEPS)
+    growth = np.zeros(shape)
+    growth[made] = (
         p * np.log(p / p0)
         + (1.0 - p) * np.log((1.0 - p) / other_p0)
         + q * np.log(q / q0)
         + (1.0 - q) * np.log((1.0 - q) / (1.0 - q0))
     )
-    return np.where(shrunk * (p - delta) > q, divergence, 0.0)
+    return growth
+
+
+def _contradicting(
+    p: FloatArray, q: FloatArray, epsilon: FloatArray, delta: FloatArray | float
+) -> tuple[tuple[int, ...], NDArray[np.bool_], FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Where the guess contradicts the claim, often in few places, and p, q, e^{−ε}, δ there."""
+    shrunk = np.exp(-epsilon)
+    made = shrunk * (p - delta) > q
+    shape = made.shape
+    p, q, shrunk, deltas = (np.broadcast_to(one, shape)[made] for one in (p, q, shrunk, delta))
+    return shape, made, p, q, shrunk, deltas
 
 
 def _nearest(
     p: FloatArray, q: FloatArray, shrunk: FloatArray, delta: FloatArray | float, steps: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """p⁰, 1 − p⁰ and q⁰ = (p⁰ − δ)·e^{−ε}, between p and the point of the line at q."""
-    lowest = np.clip(q / np.maximum(shrunk, _SMALLEST) + delta, _SMALLEST, p)
+    """p⁰, 1 − p⁰ and q⁰ = (p⁰ − δ)·e^{−ε}, between p and the point of the line at q.
+
+    The guess must contradict the claim, e^{−ε}·(p − δ) > q > 0: then p is above that point.
+    """
+    lowest = np.minimum(q / shrunk + delta, p)
     other_p, other_lowest, other_shrunk = 1.0 - p, 1.0 - lowest, 1.0 - shrunk
     p0, other_p0 = 0.5 * (lowest + p), 0.5 * (other_lowest + other_p)
     for _ in range(steps):

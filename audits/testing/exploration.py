@@ -173,7 +173,7 @@ class Explorer:
         first, second = (scores_of(statistic, batch) for batch in outputs)
         half = first.size // 2
         guesses: list[Guess | None] = [
-            histogram_guess(first[:half], second[:half]),
+            histogram_guess(np.sort(first[:half]), np.sort(second[:half])),
             normal_guess(first[:half], second[:half], self.curve.gaussian_scale()),
         ]
         best = Candidate(pair, statistic, -math.inf, 0.0)

@@ -20,6 +20,7 @@ _TAIL = 5.2
 _SPACING = 0.3
 _MOST_CELLS = 96
 _CLIP = 6.0
+_QUARTILES = np.array([0.25, 0.5, 0.75])
 _PRIOR_DRAWS = 80.0
 _LAPLACE_CELLS = 8
 # Squared standard errors by which the two deviations must differ before they are taken to.
@@ -56,16 +57,18 @@ def normal_guess(first: FloatArray, second: FloatArray, prior: float) -> Guess |
 
 def _fit_normal(first: FloatArray, second: FloatArray, prior: float) -> Guess | None:
     pooled = np.concatenate([first, second])
-    low, middle, high = np.quantile(pooled, (0.25, 0.5, 0.75), method="nearest")
+    ranks = np.rint((pooled.size - 1) * _QUARTILES).astype(int)
+    low, middle, high = np.partition(pooled, ranks)[ranks]
     spread = float(high - low)
     if not 0.0 < spread < LARGEST or first.size < 3 or second.size < 3:
         return None
     lower, upper = middle - _CLIP * spread, middle + _CLIP * spread
     if not math.isfinite(lower) or not math.isfinite(upper):
         return None
-    first, second = np.clip(first, lower, upper), np.clip(second, lower, upper)
-    means = float(first.mean()), float(second.mean())
-    variances = float(first.var(ddof=1)), float(second.var(ddof=1))
+    (first_mean, first_variance), (second_mean, second_variance) = (
+        _moments(np.minimum(np.maximum(side, lower), upper)) for side in (first, second)
+    )
+    means, variances = (first_mean, second_mean), (first_variance, second_variance)
     if not max(abs(means[0]), abs(means[1]), *variances) < 1e150:
         return None
     pooled_variance = 0.5 * (variances[0] + variances[1])
@@ -94,18 +97,28 @@ def _fit_normal(first: FloatArray, second: FloatArray, prior: float) -> Guess | 
         return None
     cells = int(min(_MOST_CELLS, np.ceil((stop - start) / spacing)))
     edges = np.linspace(start, stop, cells)
-    laws = [
-        normal_cells((edges - mean) / deviation)
-        for mean, deviation in zip(means, deviations, strict=True)
-    ]
-    return Guess(edges, *laws)
+    standard = (edges - np.array(means)[:, None]) / np.array(deviations)[:, None]
+    return Guess(edges, *normal_cells(standard))
+
+
+def _moments(scores: FloatArray) -> tuple[float, float]:
+    """Mean and variance; numpy's own functions take longer to call than to compute."""
+    mean = np.add.reduce(scores) / scores.size
+    deviations = scores - mean
+    return float(mean), float(np.add.reduce(deviations * deviations) / (scores.size - 1))
 
 
 def normal_cells(edges: FloatArray) -> FloatArray:
-    """Probabilities of the cells between standardised edges, without cancellation in the tails."""
-    below = np.concatenate([[0.0], special.ndtr(edges), [1.0]])
-    above = np.concatenate([[1.0], special.ndtr(-edges), [0.0]])
-    return np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
+    """Probabilities of the cells between standardised edges, without cancellation in the tails.
+
+    A row of edges for each law.
+    """
+    below, above = np.empty((2, len(edges), edges.shape[1] + 2))
+    below[:, 0], above[:, 0], below[:, -1], above[:, -1] = 0.0, 1.0, 1.0, 0.0
+    below[:, 1:-1], above[:, 1:-1] = special.ndtr(edges), special.ndtr(-edges)
+    upwards, downwards = below[:, 1:] - below[:, :-1], above[:, :-1] - above[:, 1:]
+    laws: FloatArray = np.where(below[:, 1:] < 0.5, upwards, downwards)
+    return laws
 
 
 def laplace_guess(first: FloatArray, second: FloatArray, prior: float) -> Guess | None:
@@ -144,11 +157,24 @@ def laplace_cells(edges: FloatArray) -> FloatArray:
 
 def common_values(pooled: FloatArray, most: int = 32) -> FloatArray:
     """Values that occur often in sorted scores: atoms, the most frequent `most` of them."""
-    starts = np.flatnonzero(np.concatenate([[True], pooled[1:] != pooled[:-1]]))
-    counts = np.diff(np.append(starts, pooled.size))
-    common = counts >= max(3.0, 0.02 * pooled.size)
-    atoms = pooled[starts[common]]
-    return atoms[np.argsort(counts[common])[-most:]] if atoms.size > most else atoms
+    least = math.ceil(max(3.0, 0.02 * pooled.size))
+    candidates = pooled[::least]  # A value that comes up so often in a row is met on the way.
+    starts = np.searchsorted(pooled, candidates)
+    again = starts + least <= pooled.size
+    candidates, starts = candidates[again], starts[again]
+    atoms = np.unique(candidates[pooled[starts + least - 1] == candidates])
+    if atoms.size <= most:
+        return atoms
+    counts = np.searchsorted(pooled, atoms, side="right") - np.searchsorted(pooled, atoms)
+    return atoms[np.argsort(counts)[-most:]]
+
+
+def tally(edges: FloatArray, ordered: FloatArray) -> NDArray[np.intp]:
+    """How many of the sorted scores are in each of the cells that the edges make."""
+    ends = np.empty(edges.size + 2, dtype=np.intp)
+    ends[0], ends[-1] = 0, ordered.size
+    ends[1:-1] = np.searchsorted(ordered, edges)
+    return ends[1:] - ends[:-1]
 
 
 def cell_edges(pooled: FloatArray) -> FloatArray:
@@ -166,12 +192,14 @@ def cell_edges(pooled: FloatArray) -> FloatArray:
 
 
 def histogram_guess(first: FloatArray, second: FloatArray) -> Guess:
-    """Smoothed frequencies on cells of about equal pooled mass, with every common atom apart."""
+    """Smoothed frequencies on cells of about equal pooled mass, with every common atom apart.
+
+    The scores are sorted.
+    """
     edges = cell_edges(np.sort(np.concatenate([first, second]), kind="stable"))
-    guess = Guess(edges, np.empty(0), np.empty(0))
     size = edges.size + 1
-    tally = [np.bincount(guess.cell(scores), minlength=size) for scores in (first, second)]
-    common_law = (tally[0] + tally[1] + 0.5) / (first.size + second.size + 0.5 * size)
+    counts = tally(edges, first), tally(edges, second)
+    common_law = (counts[0] + counts[1] + 0.5) / (first.size + second.size + 0.5 * size)
     weight = 2.0 * math.sqrt(size)
-    laws = [(counted + weight * common_law) / (counted.sum() + weight) for counted in tally]
+    laws = [(counted + weight * common_law) / (counted.sum() + weight) for counted in counts]
     return Guess(edges, laws[0], laws[1])

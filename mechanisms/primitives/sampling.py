@@ -8,9 +8,17 @@ import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
 from accountants import validate
+from accountants.events import BallsInBinsDpEvent
 from accountants.sampling import SamplingKind
 from mechanisms.errors import refuse
-from pvi import FixedSizeSampling, FullBatch, PoissonSampling, Sampler, ShuffledSampling
+from pvi import (
+    BallsInBinsSampling,
+    FixedSizeSampling,
+    FullBatch,
+    PoissonSampling,
+    Sampler,
+    ShuffledSampling,
+)
 from pvi.validate import having
 
 
@@ -195,6 +203,55 @@ class Shuffled:
         return repeated(step, math.ceil(steps / self.steps_per_epoch))
 
 
+@dataclass(frozen=True, slots=True)
+class BallsInBins:
+    """Per epoch each record, on its own, joins one of the steps, uniformly.
+
+    Every message begins an epoch of its own. An epoch that a message does not finish costs at most
+    a whole one: its first steps are a function of all of its steps' releases, the rest of which
+    could have been made up and thrown away. Steps may depend on what earlier ones released; the
+    pair of `accountants.fourier.allocation` covers that: given the past, a step shows the record's
+    vector, of norm at most C, plus noise, which is a function of e_t·1[the record is in step t]
+    plus noise of the same size, so the whole epoch is one of (1[the record is in t] + noise)_t.
+
+    Attributes:
+      steps_per_epoch: T.
+    """
+
+    steps_per_epoch: int
+
+    def __post_init__(self) -> None:
+        # The event knows how many steps can be accounted for.
+        BallsInBinsDpEvent(self.steps_per_epoch, dpa.NoOpDpEvent())
+
+    @property
+    def kind(self) -> SamplingKind:
+        """`balls_in_bins`."""
+        return "balls_in_bins"
+
+    def sampler(self) -> Sampler:
+        """The engine's sampler that walks through epochs."""
+        return BallsInBinsSampling(steps_per_epoch=self.steps_per_epoch)
+
+    def scale(self) -> float:
+        """T: public, whatever the number of records and the realised batch."""
+        return float(self.steps_per_epoch)
+
+    def event(self, step: dpa.DpEvent, steps: int, relation: NeighboringRelation) -> dpa.DpEvent:
+        """`BallsInBinsDpEvent` per epoch begun; refused for REPLACE_ONE."""
+        validate.relation("relation", relation)
+        steps = validate.count("steps", steps)
+        if self.steps_per_epoch == 1:
+            return repeated(step, steps)
+        if relation is NeighboringRelation.REPLACE_ONE:
+            raise refuse(
+                "balls in bins are accounted for under ADD_OR_REMOVE_ONE and REPLACE_SPECIAL only: "
+                "no interval is computed for a record that becomes another one"
+            )
+        epoch = BallsInBinsDpEvent(self.steps_per_epoch, step)
+        return repeated(epoch, math.ceil(steps / self.steps_per_epoch))
+
+
 def _check_batch(batch_size: int, size: int) -> None:
     validate.count("size", size)
     if validate.count("batch_size", batch_size) > size:
@@ -228,4 +285,11 @@ def require_match(sampler: Sampler, event: dpa.DpEvent) -> None:
             raise refuse(
                 f"the event claims batches of {event.sample_size} without replacement, but batches "
                 f"are drawn by {sampler}"
+            )
+    elif isinstance(event, BallsInBinsDpEvent):
+        bins = sampler.steps_per_epoch if isinstance(sampler, BallsInBinsSampling) else None
+        if bins is None or bins < event.steps_per_epoch:
+            raise refuse(
+                f"the event claims balls in {event.steps_per_epoch} bins, but batches are drawn by "
+                f"{sampler}"
             )

@@ -10,6 +10,7 @@ from pvi.solvers.gradient import (
     to_gaussian,
 )
 from pvi.solvers.minibatch import (
+    BallsInBinsSampling,
     Batch,
     FixedSizeSampling,
     FullBatch,
@@ -26,6 +27,7 @@ __all__ = [
     "Adagrad",
     "Adam",
     "Aggregate",
+    "BallsInBinsSampling",
     "Batch",
     "Context",
     "ExactSolver",

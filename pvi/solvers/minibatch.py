@@ -126,6 +126,42 @@ class ShuffledSampling(Sampler):
         return Batch(rows, None, float(self.batch_size))
 
 
+@dataclass(slots=True, kw_only=True)
+class BallsInBinsSampling(Sampler):
+    """In each epoch each record, on its own, joins one of the steps, uniformly.
+
+    Every local optimisation begins an epoch of its own; its choices are made with its first batch.
+    The step is scaled by the expected size, never by the realised one.
+
+    Attributes:
+      steps_per_epoch: T.
+    """
+
+    steps_per_epoch: int
+    _bins: IntArray | None = field(default=None, init=False, repr=False)
+    _step: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        at_least("steps_per_epoch", self.steps_per_epoch, 1)
+
+    def begin(self) -> Sampler:
+        """Gives a sampler at the beginning of an epoch."""
+        return BallsInBinsSampling(steps_per_epoch=self.steps_per_epoch)
+
+    def draw(self, size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> Batch:
+        """Gives the epoch's next batch: rows for one run, a mask over all rows for many."""
+        _check(size, batch_shape, rng)
+        if self._bins is None or self._step == self.steps_per_epoch:
+            self._bins = rng.integers(self.steps_per_epoch, size=(*batch_shape, size))
+            self._step = 0
+        chosen = self._bins == self._step
+        self._step += 1
+        expected = size / self.steps_per_epoch
+        if not len(batch_shape):
+            return Batch(np.flatnonzero(chosen), None, expected)
+        return Batch(None, chosen.astype(np.float64), expected)
+
+
 def _check(size: int, batch_shape: tuple[int, ...], rng: np.random.Generator) -> None:
     at_least("size", size, 0)
     shape("batch_shape", (*shape("batch_shape", batch_shape), size))

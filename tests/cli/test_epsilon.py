@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from accountants import shuffled_epsilon_bounds
+from audits.cli import epsilon
 from audits.cli.main import main
 
 SETTING = {
@@ -45,6 +45,7 @@ def test_json_has_the_documented_shape(capsys):
         "assumptions",
         "membership",
         "alternatives",
+        "notes",
     }
     # tests/golden/fourier_poisson.json: 6.18771238997…
     assert found["epsilon"]["lower"] <= 6.18771239 <= found["epsilon"]["upper"]
@@ -64,13 +65,68 @@ def test_fixed_size_batches_are_read_under_replacement(capsys):
     assert "refuses" in refused["note"]
 
 
-def test_shuffled_batches(capsys):
-    found = answer(capsys, SETTING | {"--sampling": "shuffled"})
-    lower, upper = shuffled_epsilon_bounds(
-        noise_multiplier=1.0, batches=100, epochs=100, delta=1e-5
-    )
-    assert found["epsilon"] == {"lower": lower, "upper": upper}
-    assert found["membership"]["accuracy"]["lower"] == 0.5
+TRAINING = {
+    "--noise-multiplier": "1.1",
+    "--batch-size": "256",
+    "--data-size": "60000",
+    "--epochs": "15",
+    "--delta": "1e-5",
+}
+
+
+def test_a_shuffled_training_gets_an_answer_and_is_told_what_to_do_instead(capsys):
+    """15 Gaussians with σ = 1.1 are one with μ = √15/1.1; dp-accounting 0.6.0: ε = 20.56226…"""
+    found = answer(capsys, TRAINING | {"--sampling": "shuffled"})
+    assert found["epsilon"]["upper"] == pytest.approx(20.562263, abs=1e-6)
+    # One epoch alone, by the event that the largest sum exceeds a threshold, has ε ≥ 2.98.
+    assert found["epsilon"]["lower"] > 5.9
+    assert found["setting"]["steps"] == 15 * 235
+    (note,) = found["notes"]
+    assert "No amplification" in note
+    (bins,) = (row for row in found["alternatives"] if row["sampling"] == "balls_in_bins")
+    assert 1.0 < bins["upper"] < 1.2
+    assert "balls in bins" in note
+
+
+@pytest.mark.parametrize(
+    ("more", "steps", "rate"),
+    [
+        ([], 8, 0.3),
+        (["--drop-last"], 6, 0.3),
+        (["--sampling", "shuffled", "--drop-last"], 6, 0.3),
+        (["--sampling", "fixed_size"], 8, 0.3),
+        (["--sampling", "balls_in_bins"], 8, 0.3),
+    ],
+)
+def test_epochs_are_steps(capsys, monkeypatch, more, steps, rate):
+    """Of 100 records, batches of 30, 30, 30 and 10."""
+    monkeypatch.setattr(epsilon, "_alternatives", lambda *_: [])
+    sizes = {"--batch-size": "30", "--data-size": "100", "--epochs": "2"}
+    setting = answer(capsys, TRAINING | sizes, *more)["setting"]
+    assert (setting["steps"], setting["sampling_rate"]) == (steps, rate)
+
+
+def test_an_epoch_without_sampling_is_one_step(capsys):
+    setting = {"--noise-multiplier": "1", "--delta": "1e-5", "--epochs": "3"}
+    assert answer(capsys, setting)["setting"]["steps"] == 3
+
+
+def test_a_delta_of_one_in_n_is_said(capsys, monkeypatch):
+    monkeypatch.setattr(epsilon, "_alternatives", lambda *_: [])
+    (note,) = answer(capsys, TRAINING | {"--delta": "1e-4"})["notes"]
+    assert "not below 1/60,000" in note
+    assert answer(capsys, TRAINING)["notes"] == []
+
+
+def test_records_per_user(capsys):
+    """dp-accounting 0.6.0, PLD accountant, 94 s: ε ≤ 1.5295666."""
+    setting = SETTING | {"--steps": "100", "--records-per-user": "2"}
+    found = answer(capsys, setting)
+    assert found["epsilon"]["lower"] <= 1.5295666
+    assert found["epsilon"]["upper"] == pytest.approx(1.5295661, abs=2e-6)
+    assert any("at most 2 of them" in text for text in found["assumptions"])
+    assert main(arguments("epsilon", setting)) == 0
+    assert "all 2 records of one user added or removed" in capsys.readouterr().out
 
 
 def test_no_sampling_is_the_gaussian_mechanism(capsys):
@@ -102,7 +158,10 @@ def test_the_relation_may_be_written_in_small_letters(capsys):
         ({"--noise-multiplier": "1e-300"}, "`--noise-multiplier` must be at least 0.01"),
         ({"--sampling-rate": "1e-300"}, "`--sampling-rate` must be at least 1e-12"),
         ({"--sampling-rate": "-0.5"}, "`--sampling-rate` must be in (0, 1], got -0.5."),
-        ({"--sampling": "shuffled", "--sampling-rate": "0.3"}, "a whole number of batches"),
+        (
+            {"--sampling": "shuffled", "--sampling-rate": "0.3", "--steps": "13"},
+            "whole epochs of 4",
+        ),
         ({"--plot": "/dev/null/curve.png"}, "`--plot` must be a file that can be written"),
         ({"--delta": "1"}, "--delta"),
         ({"--relation": "sibling"}, "--relation"),
@@ -123,8 +182,20 @@ def test_the_relation_may_be_written_in_small_letters(capsys):
         ),
         ({"--sampling": "fixed_size", "--relation": "ADD_OR_REMOVE_ONE"}, "`--relation` must be"),
         ({"--sampling": "shuffled", "--relation": "ADD_OR_REMOVE_ONE"}, "REPLACE_ONE"),
-        ({"--sampling": "shuffled", "--steps": "99"}, "one epoch of 100"),
-        ({"--sampling": "shuffled", "--plot": "curve.png"}, "--plot"),
+        ({"--sampling": "shuffled", "--steps": "99"}, "`--steps` must be whole epochs of 100"),
+        ({"--epochs": "3"}, "`--steps` must be left out where --epochs is given."),
+        ({"--records-per-user": "0"}, "`--records-per-user` must be"),
+        ({"--records-per-user": "nan"}, "`--records-per-user` must be"),
+        ({"--records-per-user": "2.5"}, "`--records-per-user` must be"),
+        ({"--records-per-user": "1e9"}, "`--records-per-user` must be"),
+        (
+            {"--records-per-user": "2", "--sampling": "fixed_size"},
+            "`--records-per-user` must come with --batch-size and --data-size",
+        ),
+        (
+            {"--records-per-user": "2", "--sampling": "balls_in_bins"},
+            "`--records-per-user` must be 1 for balls_in_bins",
+        ),
         ({"--plot": "curve.nonsense"}, "--plot"),
     ],
 )
@@ -143,6 +214,12 @@ def test_bad_input_ends_with_code_2_and_one_line(capsys, changed, named):
         (["--batch-size", "nan", "--data-size", "20"], "--batch-size"),
         (["--batch-size", "1", "--data-size", "inf"], "--data-size"),
         (["--sampling", "poisson"], "--sampling-rate"),
+        (["--drop-last"], "`--drop-last` must come with --batch-size"),
+        (["--sampling-rate", "0.3", "--epochs", "2"], "`--epochs` must come with --batch-size"),
+        (["--epochs", "nan"], "--epochs"),
+        (["--epochs", "1.5"], "--epochs"),
+        (["--epochs", "1e300"], "`--epochs` must be at most"),
+        (["--batch-size", "1", "--data-size", "1e9", "--epochs", "1e9"], "`--epochs` must be"),
     ],
 )
 def test_bad_sizes(capsys, sizes, named):
@@ -190,6 +267,20 @@ def test_calibrate_in_words(capsys, wanted, words):
     assert "one record added or removed" in out
 
 
+def test_calibrate_shuffled_batches(capsys):
+    """No amplification: the noise of 2 Gaussian releases, σ = √2·σ(1)."""
+    sizes = ["--batch-size", "10", "--data-size", "95", "--sampling", "shuffled"]
+    setting = {"--epsilon": "1", "--delta": "1e-5"}
+    assert main(arguments("calibrate", setting, *sizes, "--epochs", "2", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    # dp-accounting 0.6.0: get_sigma_gaussian(1, 1e-5) = 3.730631634…
+    assert found["noise_multiplier"] == pytest.approx(2**0.5 * 3.730632, rel=1e-6)
+    assert "balls in bins" in found["notes"][0]
+    assert main(arguments("calibrate", setting, *sizes, "--noise-multiplier", "6", "--json")) == 0
+    # (6/3.7306)² = 2.59 epochs of 10 batches.
+    assert json.loads(capsys.readouterr().out)["steps"] == 20
+
+
 @pytest.mark.parametrize(
     ("more", "named"),
     [
@@ -200,7 +291,8 @@ def test_calibrate_in_words(capsys, wanted, words):
         (["--steps", "nan"], "--steps"),
         (["--steps", "10", "--epsilon", "0"], "--epsilon"),
         (["--steps", "10", "--delta", "0"], "--delta"),
-        (["--steps", "10", "--sampling", "shuffled"], "--sampling"),
+        (["--steps", "10", "--sampling", "shuffled"], "`--steps` must be whole epochs"),
+        (["--steps", "10", "--epochs", "2"], "--epochs"),
     ],
 )
 def test_calibrate_refuses(capsys, more, named):

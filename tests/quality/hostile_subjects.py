@@ -498,6 +498,7 @@ OWN: dict[str, dict[str, Maker]] = {
         "accuracy": lambda: accountants.Bounds(0.5, 0.6),
         "advantage": lambda: accountants.Bounds(0.1, 0.2),
     },
+    "accountants.UserDpEvent": {"records": lambda: 2},
     "accountants.classical.advanced_composition": {"epsilon": lambda: 0.5},
     "accountants.codec.check_format": {
         "kind": lambda: "k",
@@ -521,7 +522,6 @@ OWN: dict[str, dict[str, Maker]] = {
     "accountants.membership_risk": {"prior": lambda: 0.5},
     "accountants.sampling.check": {"value": lambda: "poisson"},
     "accountants.sampling.check_accounted": {"value": lambda: "poisson"},
-    "accountants.shuffled_epsilon_bounds": {"relation": lambda: REPLACE},
     "audits.Assay": {"refusal": lambda: "", "attained": lambda: True},
     "audits.Claim.from_json": {"text": lambda: _claim().to_json()},
     "audits.Evidence": {"method": lambda: audits.Method.ONE_RUN},
@@ -645,6 +645,7 @@ OWN: dict[str, dict[str, Maker]] = {
         "relation": lambda: REPLACE,
     },
     "mechanisms.AllRecords.event": {"step": lambda: dpa.GaussianDpEvent(1.0)},
+    "mechanisms.BallsInBins.event": {"step": lambda: dpa.GaussianDpEvent(1.0)},
     "mechanisms.Poisson.event": {"step": lambda: dpa.GaussianDpEvent(1.0)},
     "mechanisms.Shuffled.event": {
         "step": lambda: dpa.GaussianDpEvent(1.0),

@@ -12,6 +12,7 @@ from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 
 from audits import (
     Claim,
+    Domain,
     EventClaim,
     GaussianClaim,
     PointClaim,
@@ -120,3 +121,49 @@ TRUE: Mapping[str, Case] = {
     "exponential mechanism": Case(noisy_choice, (1, 0), lambda: PointClaim(1.0)),
 }
 half_noise = partial(gaussian, sigma=2**-0.5)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A mechanism on data sets of a domain, and a claim that is true and tight on them."""
+
+    mechanism: Callable[[Any, np.random.Generator, int], Any]
+    domain: Domain
+    claim: Callable[[], Claim]
+
+
+def gaussian_sum(data: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+    return data.sum() + rng.normal(size=n)
+
+
+def laplace_sum(data: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+    return data.sum() + rng.laplace(size=n)
+
+
+def geometric_count(data: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+    return int(data.sum()) + geometric(0, rng, n)
+
+
+def vector_sum(data: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+    return data.sum(axis=0) + rng.normal(size=(n, data.shape[1]))
+
+
+# One record or none: the fewest pairs with the tightest claims.
+_ONE = partial(Domain, min_records=0, max_records=1)
+ACCEPTED: Mapping[str, Accepted] = {
+    "Gaussian sum": Accepted(
+        gaussian_sum, _ONE(dimension=0), lambda: EventClaim(dpa.GaussianDpEvent(1.0))
+    ),
+    "Laplace sum, pure": Accepted(laplace_sum, _ONE(dimension=0), lambda: PointClaim(1.0)),
+    "geometric count": Accepted(
+        geometric_count,
+        Domain(dimension=0, bounds=(0, 1), dtype=int, max_records=2),
+        lambda: EventClaim(DiscreteLaplaceDpEvent(1.0, 1)),
+    ),
+    # The corners have norm 1, but for what rounding may add.
+    "vector sum": Accepted(
+        vector_sum,
+        _ONE(dimension=3, bounds=(-(1 - 1e-12) / 3**0.5, (1 - 1e-12) / 3**0.5)),
+        lambda: GaussianClaim(1.0),
+    ),
+}

@@ -1,5 +1,7 @@
 """Laws that are smaller than the true one in convex order; see `accountants.fourier.allocation`."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,11 +47,14 @@ class Fused:
         return int(self.masses.size)
 
     @classmethod
-    def lognormal(cls, noise_multiplier: float, step: float) -> "Fused":
-        """The law of X itself; its far ends are left out."""
+    def lognormal(cls, noise_multiplier: float, step: float, lowest: float = -math.inf) -> "Fused":
+        """The law of X itself, or the part of it above e^`lowest`; its far ends are left out."""
         shift = 1.0 / noise_multiplier
         first, last = lognormal_range(shift, step)
+        first = max(first, math.floor(max(lowest, -1e6) / step))
+        last = max(last, first + 2)
         edges: FloatArray = step * (np.arange(first, last + 2, dtype=np.float64) - 0.5)
+        edges = np.maximum(edges, lowest)
         points = GaussianMixtureLaw(Kind.REMOVE, (1.0,), (shift,)).points(edges)
         size = last + 1 - first
         moments = sum_at(points.cell, points.mass, size)
@@ -61,6 +66,35 @@ class Fused:
         """The same on a lattice of half the step."""
         masses, moments = spaced(self.masses), spaced(self.moments)
         return Fused(2 * self.first, 0.5 * self.step, masses, moments, self.error)
+
+    def on(self, step: float) -> "Fused":
+        """On another lattice, finer or coarser by a power of two."""
+        found = self
+        while found.step > step:
+            found = found.finer()
+        while found.step < step:
+            found = found.coarser()
+        assert found.step == step, "lattices nest where their steps are powers of two"
+        return found
+
+    def scaled(self, factor: float) -> "Fused":
+        """With so many times the mass."""
+        masses, moments = factor * self.masses, factor * self.moments
+        return Fused(self.first, self.step, masses, moments, self.error + 4.0 * UNIT)
+
+    @classmethod
+    def united(cls, parts: Sequence["Fused"], step: float) -> "Fused":
+        """All parts of one law; what meets at a node is fused."""
+        moved = [part.on(step) for part in parts]
+        first = min(part.first for part in moved)
+        size = max(part.first + part.size for part in moved) - first
+        masses, moments = np.zeros(size), np.zeros(size)
+        for part in moved:
+            begin = part.first - first
+            masses[begin : begin + part.size] += part.masses
+            moments[begin : begin + part.size] += part.moments
+        error = max(part.error for part in moved) + UNIT * (len(moved) + 4.0)
+        return cls(first, step, masses, moments, error)._trimmed()
 
     def plus(self, other: "Fused", share: float, refinement: int) -> "Fused":
         """The mean of both, on a lattice finer by 1 or 2; `share` is the weight of this one."""
@@ -90,6 +124,26 @@ class Fused:
         pairs = np.add.reduceat(masses, np.arange(0, masses.size, 2))
         pair_moments = np.add.reduceat(moments, np.arange(0, moments.size, 2))
         return Fused(first // 2, 2.0 * self.step, pairs, pair_moments, self.error + 2.0 * UNIT)
+
+    def diluted(self, share: float) -> "Fused":
+        """The law of share·S + 1 − share: convex functions of it are convex in S."""
+        if share == 1.0:
+            return self
+        kept = self.masses > 0.0
+        masses = self.masses[kept]
+        moments = share * self.moments[kept] + (1.0 - share) * masses
+        # Any grouping is a law from below: what lies near one node stays together.
+        nodes = np.rint((np.log(moments) - np.log(masses)) / self.step).astype(np.int64)
+        first = int(nodes.min())
+        size = int(nodes.max()) - first + 1
+        error = self.error + UNIT * (2.0 * self.size + 16.0)
+        return Fused(
+            first,
+            self.step,
+            sum_at(nodes - first, masses, size),
+            sum_at(nodes - first, moments, size),
+            error,
+        )._trimmed()
 
     def times(self, other: "Fused") -> "Fused":
         """The product of both."""

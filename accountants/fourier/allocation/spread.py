@@ -1,6 +1,7 @@
 """Laws that are larger than the true one in convex order; see `accountants.fourier.allocation`."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from accountants.fourier.allocation.lattice import (
     spaced,
     taps,
 )
+from accountants.fourier.allocation.products import Lattice
 from accountants.fourier.grid.discretise import sum_at
 from accountants.fourier.grid.laws.computed import ComputedLaw
 from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw, Kind
@@ -55,13 +57,16 @@ class Spread:
         return int(self.masses.size)
 
     @classmethod
-    def lognormal(cls, noise_multiplier: float, step: float) -> "Spread":
-        """The law of X itself."""
+    def lognormal(cls, noise_multiplier: float, step: float, lowest: float = -math.inf) -> "Spread":
+        """The law of X itself, or the part of it that is above e^`lowest`."""
         shift = 1.0 / noise_multiplier
         first, last = lognormal_range(shift, step)
+        first = max(first, math.floor(max(lowest, -1e6) / step))
+        last = max(last, first + 2)
         indices = np.arange(first, last + 1)
         nodes: FloatArray = step * indices.astype(np.float64)
-        points = GaussianMixtureLaw(Kind.REMOVE, (1.0,), (shift,)).points(nodes)
+        edges = np.maximum(nodes, lowest)
+        points = GaussianMixtureLaw(Kind.REMOVE, (1.0,), (shift,)).points(edges)
         error = points.loss_error + 16.0 * UNIT * np.abs(points.loss)
         mass = points.mass * np.exp(-points.loss) * (1.0 + points.mass_error + 2.0 * error)
         place = np.clip(points.loss - nodes[points.cell], 0.0, step)
@@ -75,6 +80,8 @@ class Spread:
         # the last node keeps the Q-mass, and the mean is at ∞.
         low, high = nodes[0] / shift, nodes[-1] / shift
         under, over = special.ndtr((low + 0.5 * shift, -high - 0.5 * shift)) * (1.0 + TAIL_SLACK)
+        if lowest > -math.inf:
+            under = np.float64(0.0)
         masses[0] += under
         masses[-1] += over
         infinite = special.ndtr(0.5 * shift - high) * (1.0 + TAIL_SLACK)
@@ -85,6 +92,42 @@ class Spread:
         return Spread(
             2 * self.first, 0.5 * self.step, spaced(self.masses), self.zero, self.infinite
         )
+
+    def on(self, step: float) -> "Spread":
+        """On another lattice, finer or coarser by a power of two."""
+        found = self
+        while found.step > step:
+            found = found.finer()
+        while found.step < step:
+            found = found.coarser()
+        assert found.step == step, "lattices nest where their steps are powers of two"
+        return found
+
+    def scaled(self, factor: float) -> "Spread":
+        """With so many times the mass."""
+        grown = factor * _GROWN
+        return Spread(
+            self.first, self.step, self.masses * grown, self.zero * grown, self.infinite * grown
+        )
+
+    @classmethod
+    def united(
+        cls, parts: Sequence["Spread"], step: float, zero: float, infinite: float
+    ) -> "Spread":
+        """All parts of one law, and mass at 0 and a mean at ∞ besides."""
+        moved = [part.on(step) for part in parts]
+        first = min(part.first for part in moved)
+        masses = np.zeros(max(part.first + part.size for part in moved) - first)
+        for part in moved:
+            begin = part.first - first
+            masses[begin : begin + part.size] += part.masses
+        return cls(
+            first,
+            step,
+            masses * _GROWN,
+            (zero + sum(part.zero for part in moved)) * _GROWN,
+            (infinite + sum(part.infinite for part in moved)) * _GROWN,
+        )._trimmed()
 
     def plus(self, other: "Spread", share: float, refinement: int) -> "Spread":
         """The mean of both, on a lattice finer by 1 or 2; `share` is the weight of this one."""
@@ -128,7 +171,7 @@ class Spread:
 
     def times(self, other: "Spread") -> "Spread":
         """The product of both."""
-        mine, theirs = self._totals(), other._totals()
+        mine, theirs = self.totals(), other.totals()
         grown = 1.0 + UNIT * (2.0 * min(self.size, other.size) + 64.0)
         return Spread(
             self.first + other.first,
@@ -138,7 +181,33 @@ class Spread:
             (self.infinite * theirs[1] + other.infinite * mine[1]) * grown,
         )._trimmed()
 
-    def _totals(self) -> tuple[float, float]:
+    def power(self, copies: int) -> "Spread":
+        """The product of so many copies, by transforms.
+
+        Raises:
+          TooLongError: It is too wide.
+        """
+        if copies == 1:
+            return self
+        nodes = np.exp(np.clip(self.step * (self.first + np.arange(self.size)), -700.0, 700.0))
+        moments = self.masses * nodes
+        lattice = Lattice.choose(self.first, self.step, self.masses, moments, copies)
+        found = lattice.power(self.masses, 0.0)
+        size, first = found.upper.size, found.first
+        mass, mean = self.totals()
+        # Where any factor is 0 the product is; where any is infinite, the others count their mean.
+        zero = -math.expm1(copies * math.log1p(-self.zero / mass)) * mass**copies
+        infinite = copies * self.infinite * mean ** (copies - 1)
+        moments = moments * (1.0 + _NODE_SLACK)
+        below, above = lattice.beyond(self.masses, 0.0, size, first)
+        # What is below goes to 0 and, as if it were all there, to the first node.
+        found.upper[0] += below
+        zero += below + above + found.rest
+        infinite += lattice.beyond(moments, 1.0, size, first)[1] + lattice.rest(moments)
+        grown = 1.0 + UNIT * (64.0 * copies + 64.0)
+        return Spread(first, self.step, found.upper, zero * grown, infinite * grown)
+
+    def totals(self) -> tuple[float, float]:
         """Mass and mean, rounded up."""
         nodes = np.exp(self.step * (self.first + np.arange(self.size)))
         grown = 1.0 + UNIT * self.size + _NODE_SLACK
@@ -152,7 +221,7 @@ class Spread:
         most = math.floor(_LARGEST_LOSS / self.step)
         bottom, top = max(0, -most - self.first), min(self.size - 1, most - self.first)
         if bottom > top:
-            mass, mean = self._totals()
+            mass, mean = self.totals()
             return Spread(0, self.step, np.ones(1), mass, mean)
         low = min(max(low, bottom), top)
         high = max(min(high, top), low)

@@ -48,8 +48,8 @@ from scipy.special import log_ndtr, ndtr
 from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
 from accountants.fourier.contour.oscillation import oscillations
-from accountants.fourier.contour.quadrature import ContourError
-from accountants.fourier.contour.split import NDTR_ERROR, Guide, Nodes, Split, log_sum
+from accountants.fourier.contour.quadrature import ContourError, log_sum
+from accountants.fourier.contour.split import NDTR_ERROR, Guide, Nodes, Split
 from accountants.likelihood_ratio import ELEMENTARY, SUMMATION, UNIT_ROUNDOFF, ratio
 
 # Nodes with less mass are left out: all of them together have less than 1e-50.
@@ -93,9 +93,8 @@ class Top:
         upper, lower = ndtr(-edges), ndtr(edges)
         masses = np.where(edges[:-1] > 0.0, upper[:-1] - upper[1:], lower[1:] - lower[:-1])
         with np.errstate(divide="ignore"):
-            log_cells = (
-                np.log(masses + 2.0 * NDTR_ERROR * np.minimum(upper[:-1], lower[1:])) + log_top
-            )
+            tails = np.where(edges[:-1] > 0.0, upper[:-1], lower[1:])
+            log_cells = np.log(masses + 2.0 * NDTR_ERROR * tails) + log_top
         tops = log_sum(log_cells - np.multiply.outer(powers, lowest))
         self._leak_tilts = powers + 1.0
         self._log_leaks = tops + (split.count - 1) * log_others + math.log(split.count) + 1e-3
@@ -212,10 +211,12 @@ class BandSum:
         part_error += 100.0 * UNIT_ROUNDOFF * band_mass
         parts = np.abs(part) + part_error
         values, rounding_error, largest = _difference_of_powers(1.0 + whole, part, n)
-        largest = np.log(np.minimum(largest + phi_error + part_error, 1.0 + 1e-12))
+        # The true bases are at most 1, the computed ones `largest`.
+        largest = np.maximum(largest, np.minimum(largest + phi_error + part_error, 1.0))
+        largest = np.log(largest)
         error = n * (n - 1.0) * np.exp((n - 2.0) * largest) * parts * phi_error
         error += n * np.exp((n - 1.0) * largest) * part_error
-        error += rounding_error + len(t) * UNIT_ROUNDOFF * np.abs(values)
+        error += rounding_error + (len(t) + 60.0) * UNIT_ROUNDOFF * np.abs(values)
         weight = np.full(len(t), 2.0 / self._period)
         weight[0] *= 0.5
         pole = self._z * (self._z + 1.0)

@@ -40,75 +40,14 @@ _MASS_SAFETY = 1.0 - 1e-13
 
 
 class DecayBound:
-    """ρ(t) of one sampled Gaussian in one direction at one tilt."""
+    """ρ(t) of one sampled Gaussian in one direction at one tilt.
 
-    def __init__(
-        self,
-        sampling_rate: float,
-        noise_multiplier: float,
-        direction: Direction,
-        theta: float,
-        log_moment: float,
-        centre: float,
-        spread: float,
-    ) -> None:
-        """Builds the layers.
+    Args:
+      heights: Of a step function below the loss's density.
+      lengths: Of its steps, one beside the other.
+    """
 
-        Args:
-          sampling_rate: q.
-          noise_multiplier: σ.
-          direction: Remove or add.
-          theta: The tilt.
-          log_moment: log M(θ), an upper bound.
-          centre: About the mean of y under the tilt; decides tightness only.
-          spread: About its standard deviation.
-        """
-        scale, power = 1.0 / noise_multiplier, direction.power(theta)
-        y = np.linspace(centre - 4.5 * spread, centre + 4.5 * spread, _CELLS + 1)
-        h = float(np.min(np.diff(y)))
-        at = ratio(sampling_rate, noise_multiplier, y)
-        back = ratio(sampling_rate, noise_multiplier, -y)
-        inverse = direction.inverse_power(theta) if direction.is_replacing else 0.0
-        posterior, shaken = at.posterior, at.posterior
-        log_slope, slope_error = _log_slope(at, sampling_rate, scale, y)
-        least_slope = np.minimum(*_ends(log_slope - slope_error))
-        slope = -y + scale * (power * posterior - (1.0 - posterior))
-        if direction.is_replacing:
-            other, shaken = back.posterior, np.ones_like(y)
-            log_back, back_error = _log_slope(back, sampling_rate, scale, y)
-            low, high = log_slope - slope_error, log_back - back_error
-            least_slope = np.logaddexp(low[:-1], high[1:]) - 64.0 * UNIT_ROUNDOFF * np.abs(low[:-1])
-            log_slope = np.logaddexp(log_slope, log_back)
-            slope_error = np.maximum(slope_error, back_error)
-            slope_error = slope_error + 64.0 * UNIT_ROUNDOFF * (1.0 + np.abs(log_slope))
-            bend = posterior * (1.0 - posterior) - other * (1.0 - other)
-            bend /= np.maximum(posterior + other, 1e-300)
-            slope = -y + scale * (power * posterior + inverse * other - bend)
-        log_density = power * at.log_w - 0.5 * y * y - _LOG_SQRT_2PI - log_moment - log_slope
-        log_density -= inverse * back.log_w
-        density_error = abs(power) * at.error + inverse * back.error + slope_error
-        density_error += UNIT_ROUNDOFF * (
-            4.0 * abs(power) * np.abs(at.log_w)
-            + 4.0 * inverse * np.abs(back.log_w)
-            + 3.0 * y * y
-            + 4.0 * abs(log_moment)
-            + 20.0
-        )
-        steepness = scale * (abs(power) + inverse + 1.0 + 4.0 * float(direction.is_replacing))
-        density_error += h * (
-            steepness * shaken * slope_error + UNIT_ROUNDOFF * (2.0 * np.abs(y) + 6.0 * steepness)
-        )
-        wide = h * (1.0 + 1e-6)
-        bending = 0.25 * abs(power + 1.0)
-        if direction.is_replacing:
-            bending = 0.25 * (power + inverse) + 2.0
-        curvature = 0.5 * wide * wide * (1.0 + bending * scale * scale)
-        # A density may be understated, never overstated: all errors are taken off.
-        safe = log_density - density_error
-        from_left = safe[:-1] + np.minimum(0.0, slope[:-1] * wide)
-        from_right = safe[1:] + np.minimum(0.0, -slope[1:] * wide)
-        heights = np.exp(np.maximum(from_left, from_right) - curvature)
-        lengths = h * np.exp(least_slope)
+    def __init__(self, heights: FloatArray, lengths: FloatArray) -> None:
         self._masses, self._lengths = _layers(heights, lengths)
 
     def log(self, t: FloatArray) -> FloatArray:
@@ -117,6 +56,75 @@ class DecayBound:
         decayed = ((1.0 - envelope) * self._masses).sum(axis=1)
         result: FloatArray = np.log1p(-np.minimum(decayed, 1.0 - 1e-12)) * (1.0 - 1e-14)
         return result
+
+
+def around(centre: float, spread: float) -> FloatArray:
+    """Where steps end if the tilted y has about this mean and this standard deviation."""
+    return np.linspace(centre - 4.5 * spread, centre + 4.5 * spread, _CELLS + 1)
+
+
+def steps(
+    sampling_rate: float,
+    noise_multiplier: float,
+    direction: Direction,
+    theta: float,
+    log_moment: float,
+    y: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Heights and lengths of a step function below the tilted density of the loss.
+
+    Args:
+      sampling_rate: q.
+      noise_multiplier: σ.
+      direction: Remove, add or replace.
+      theta: The tilt.
+      log_moment: log M(θ), an upper bound.
+      y: Where steps end, at equal distances.
+    """
+    scale, power = 1.0 / noise_multiplier, direction.power(theta)
+    h = float(np.min(np.diff(y)))
+    at = ratio(sampling_rate, noise_multiplier, y)
+    posterior, shaken = at.posterior, at.posterior
+    log_slope, slope_error = _log_slope(at, sampling_rate, scale, y)
+    least_slope = np.minimum(*_ends(log_slope - slope_error))
+    slope = -y + scale * (power * posterior - (1.0 - posterior))
+    inverse: float = 0.0
+    log_back_w: FloatArray | float = 0.0
+    error, size = abs(power) * at.error, abs(power) * np.abs(at.log_w)
+    if direction.is_replacing:
+        back, inverse = ratio(sampling_rate, noise_multiplier, -y), direction.inverse_power(theta)
+        error, size = error + inverse * back.error, size + inverse * np.abs(back.log_w)
+        log_back_w = inverse * back.log_w
+        other, shaken = back.posterior, np.ones_like(y)
+        log_back, back_error = _log_slope(back, sampling_rate, scale, y)
+        low, high = log_slope - slope_error, log_back - back_error
+        least_slope = np.logaddexp(low[:-1], high[1:]) - 64.0 * UNIT_ROUNDOFF * np.abs(low[:-1])
+        log_slope = np.logaddexp(log_slope, log_back)
+        slope_error = np.maximum(slope_error, back_error)
+        slope_error = slope_error + 64.0 * UNIT_ROUNDOFF * (1.0 + np.abs(log_slope))
+        bend = posterior * (1.0 - posterior) - other * (1.0 - other)
+        bend /= np.maximum(posterior + other, 1e-300)
+        slope = -y + scale * (power * posterior + inverse * other - bend)
+    log_density = power * at.log_w - 0.5 * y * y - _LOG_SQRT_2PI - log_moment - log_slope
+    log_density -= log_back_w
+    density_error = error + slope_error
+    density_error += UNIT_ROUNDOFF * (4.0 * size + 3.0 * y * y + (4.0 * abs(log_moment) + 20.0))
+    steepness = scale * (abs(power) + inverse + 1.0 + 4.0 * float(direction.is_replacing))
+    density_error += h * (
+        steepness * shaken * slope_error + UNIT_ROUNDOFF * (2.0 * np.abs(y) + 6.0 * steepness)
+    )
+    wide = h * (1.0 + 1e-6)
+    bending = 0.25 * abs(power + 1.0)
+    if direction.is_replacing:
+        bending = 0.25 * (power + inverse) + 2.0
+    curvature = 0.5 * wide * wide * (1.0 + bending * scale * scale)
+    # A density may be understated, never overstated: all errors are taken off.
+    safe = log_density - density_error
+    from_left = safe[:-1] + np.minimum(0.0, slope[:-1] * wide)
+    from_right = safe[1:] + np.minimum(0.0, -slope[1:] * wide)
+    heights = np.exp(np.maximum(from_left, from_right) - curvature)
+    lengths = h * np.exp(least_slope)
+    return heights, lengths
 
 
 def _log_slope(

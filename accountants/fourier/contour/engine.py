@@ -1,4 +1,4 @@
-"""Compositions of plain and Poisson-sampled Gaussians, by the contour engine.
+"""Compositions of plain and sampled Gaussians, by the contour engine.
 
 This is the fast path of the Fourier accountant: a few milliseconds for any number of steps. Where
 the contour is no good (few steps, or nearly all mass in one atom) it raises `ContourError`, and
@@ -9,16 +9,24 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from accountants import gaussian
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
-from accountants.elementary import PoissonGaussian, PoissonGaussianReplace, SampledGaussian
+from accountants.elementary import (
+    GroupGaussian,
+    PoissonGaussian,
+    PoissonGaussianReplace,
+    SampledGaussian,
+)
 from accountants.fourier import invert
 from accountants.fourier.contour import few_steps
 from accountants.fourier.contour.quadrature import (
     ADD,
     REMOVE,
     REPLACE,
+    SYMMETRISED,
     ContourError,
     Direction,
 )
@@ -34,6 +42,8 @@ _QUICK = 20_000_000
 CHEAP, COSTLY = 100_000_000, 1_000_000_000
 # Room for the rounding of logarithms in the Chernoff bound that dismisses a direction.
 _CHERNOFF_SLACK = 1e-3
+# A direction is looked at no further if its δ is smaller by this share or more.
+_CLEARLY = 1e-2
 
 
 @dataclass(frozen=True)
@@ -44,29 +54,36 @@ class Composition:
       events: Distinct sampled Gaussians, all of the same kind; at least one.
       counts: How often each.
       mu_squared: Σ μ² of the plain Gaussians.
+      is_symmetrised: Whether the events stand for their symmetrised pairs, as batches of fixed
+        size do at half their noise multiplier.
     """
 
     events: Sequence[SampledGaussian]
     counts: FloatArray
     mu_squared: float = 0.0
+    is_symmetrised: bool = False
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """Remove and add; to replace is its own reverse."""
+        if self.is_symmetrised:
+            return (SYMMETRISED,)
         return (REPLACE,) if self._is_replacing else (REMOVE, ADD)
 
     @property
-    def sensitivity(self) -> float:
-        """Without sampling, the largest distance of two outputs' means."""
-        return 2.0 if self._is_replacing else 1.0
-
-    @property
     def _is_replacing(self) -> bool:
-        return isinstance(self.events[0], PoissonGaussianReplace)
+        event = self.events[0]
+        if isinstance(event, GroupGaussian):
+            return event.replaced
+        return isinstance(event, PoissonGaussianReplace)
 
     @property
     def single_step(self) -> PoissonGaussian | None:
-        """The sampled Gaussian, to remove or add, if this is one and applied once."""
+        """The sampled Gaussian, to remove or add, if this is one and applied once.
+
+        Once, the symmetrised pair has the profile of the remove direction, so that the larger of
+        both directions' is an upper bound; the lower end is another pair's anyway.
+        """
         event = self.events[0]
         is_one = len(self.events) == 1 and self.counts[0] == 1.0 and self.mu_squared == 0.0
         return event if is_one and isinstance(event, PoissonGaussian) else None
@@ -76,6 +93,8 @@ class Composition:
         """The one event and its count, if `few_steps` may answer for it."""
         event, count = self.events[0], float(self.counts[0])
         if len(self.events) > 1 or self.mu_squared > 0.0 or not isinstance(event, PoissonGaussian):
+            return None
+        if self.is_symmetrised:
             return None
         return (event, int(count)) if few_steps.suits(event, count) else None
 
@@ -118,7 +137,13 @@ def epsilon_bounds(
     second, other = saddles[1]
     if _chernoff_epsilon(composition, second, delta) <= answer.lower:
         return answer
-    if _chernoff_delta_below(composition, other, answer.lower, delta):
+    # By Laplace's method δ there is smaller by e^{−ahead}; Chernoff's bound loses at least a third.
+    ahead = second.theta * (answer.lower - second.epsilon)
+    if ahead > 1.0 and _chernoff_delta_below(composition, other, answer.lower, delta):
+        return answer
+    if ahead > _CLEARLY and _contour_delta_below(
+        composition, other, second, answer.lower, delta, max_work
+    ):
         return answer
     return answer.larger(_epsilon_in(composition, other, second, delta, tolerance, max_work))
 
@@ -140,11 +165,18 @@ def delta_bounds(
 def _unsampled_delta(composition: Composition, epsilon: float) -> float:
     """An upper bound of δ(ε): sampling never costs privacy (joint convexity)."""
     squares = [
-        count * (composition.sensitivity / event.noise_multiplier) ** 2
+        count * (_reach(event) / event.noise_multiplier) ** 2
         for event, count in zip(composition.events, composition.counts.tolist(), strict=True)
     ]
     mu = math.sqrt(math.fsum([composition.mu_squared, *squares])) * (1.0 + 1e-14)
     return gaussian.delta_bounds(mu, epsilon).upper
+
+
+def _reach(event: SampledGaussian) -> float:
+    """Without sampling, the largest distance of two outputs' means."""
+    if isinstance(event, GroupGaussian):
+        return float(event.reach)
+    return 2.0 if isinstance(event, PoissonGaussianReplace) else 1.0
 
 
 def _delta_in(
@@ -248,7 +280,7 @@ def _log_chernoff(theta: float, log_moment: float, error: float) -> float:
 def _chernoff_epsilon(composition: Composition, saddle: Saddle, delta: float) -> float:
     """An upper bound of ε(δ), from the saddle's tilt."""
     theta = saddle.theta
-    moments = upper_log_moments(saddle.lines, composition.counts, theta)
+    moments = upper_log_moments(saddle.lines, composition.counts, np.array([theta]))[0]
     total = float(composition.counts @ moments)
     total += 0.5 * composition.mu_squared * theta * (theta + 1.0)
     factor = _log_chernoff(theta, total, 0.0)
@@ -275,6 +307,23 @@ def _chernoff_delta_below(
     except ContourError:
         pass
     return False
+
+
+def _contour_delta_below(
+    composition: Composition,
+    direction: Direction,
+    saddle: Saddle,
+    epsilon: float,
+    floor: float,
+    max_work: int,
+) -> bool:
+    """Whether a contour shows that δ(ε) in this direction is at most `floor`."""
+    try:
+        line = composition.build(direction, saddle, 0.1 * _CLEARLY, max_work)
+    except ContourError:
+        return False
+    total = line.at(composition.counts, composition.mu_squared)
+    return total.delta_bounds(epsilon).upper <= floor
 
 
 def asked_tolerance(saddle: Saddle, tolerance: float) -> float:

@@ -17,8 +17,8 @@ from accountants.elementary import PoissonGaussian
 from accountants.fourier import invert
 from accountants.fourier.contour import one_step
 from accountants.fourier.contour.band import BandSum, Top
-from accountants.fourier.contour.quadrature import ADD, ContourError, Line
-from accountants.fourier.contour.split import Guide, Split, log_sum
+from accountants.fourier.contour.quadrature import ADD, ContourError, Line, log_sum
+from accountants.fourier.contour.split import Guide, Split
 from accountants.likelihood_ratio import ratio
 
 _COARSE, _FINEST = 1e-3, 1e-11

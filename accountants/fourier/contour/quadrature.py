@@ -73,7 +73,7 @@ _GUIDE_REACH = 150.0
 # Below this |φ| its logarithm is of no use.
 _FLOOR = 1e-150
 # Rounding errors beyond this are not small, and first-order bounds of them no bounds.
-_MAX_ROUNDING = 1e-4
+MAX_ROUNDING = 1e-4
 # expm1 overflows beyond 709.
 _EXP_LIMIT = 700.0
 _EXPONENTIAL = 40.0
@@ -85,10 +85,14 @@ class ContourError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Remove (the loss is log w), add (it is −log w) or replace (it is log w(y) − log w(−y))."""
+    """Remove (the loss is log w), add (it is −log w) or replace (it is log w(y) − log w(−y)).
+
+    The symmetrised pair, of both signs, has lines of its own, see `symmetrised`.
+    """
 
     sign: int
     is_replacing: bool = False
+    is_symmetrised: bool = False
 
     def power(self, theta: float) -> float:
         """The s of w^s in M(θ) = E[w^s]."""
@@ -100,6 +104,7 @@ class Direction:
 
 
 REMOVE, ADD, REPLACE = Direction(+1), Direction(-1), Direction(+1, is_replacing=True)
+SYMMETRISED = Direction(+1, is_symmetrised=True)
 
 
 class Strip(NamedTuple):
@@ -139,7 +144,7 @@ class Line:
         sigma, inverse = self.noise_multiplier, self.direction.inverse_power(self.theta_max)
         reach = math.sqrt(2.0 * (self.exponent + math.log(2.0)) + math.log(self._concavity))
         d = np.minimum(reach, sigma * _STRIP_WIDTHS)
-        secant = -inverse * np.log(np.cos(d / (2.0 * sigma)))
+        secant = -inverse * self._factors * np.log(np.cos(d / (2.0 * sigma)))
         needed = self.exponent + 1.0 + 0.5 * d * d + self._turns * self.t_max * d / sigma + secant
         steps = 2.0 * math.pi * d / needed
         low, high = (
@@ -151,6 +156,11 @@ class Line:
         guide = replace(self, t_max=0.0, exponent=self.exponent + _GUIDE_REACH, refine=False)
         refined = (self._refined_strip(guide, float(width)) for width in d)
         return max((crude, *(s for s in refined if s is not None)), key=lambda strip: strip.step)
+
+    @property
+    def _factors(self) -> float:
+        """How many factors of the shape 1 + e^{(y−y′)/σ} w has."""
+        return 1.0
 
     @property
     def _concavity(self) -> float:
@@ -184,27 +194,15 @@ class Line:
         angle, guide_step = d / self.noise_multiplier, guide._strip.step
         if angle >= 1.5:
             return None
-        sine, cosine = math.sin(angle), math.cos(angle)
         power = self.direction.power(self.theta_max)
-
-        def growth(y: FloatArray, inverse: float) -> FloatArray:
-            """What w(y + id) adds to log|f|, with 1/w to the power of `inverse`; rising in y."""
-            scale = 1.0 / self.noise_multiplier
-            log_odds = scale * (y - 0.5 * scale) + math.log(self.sampling_rate)
-            odds = np.exp(np.minimum(log_odds - math.log1p(-self.sampling_rate), _EXP_LIMIT))
-            argument = np.minimum(angle, odds * sine / (1.0 + odds * cosine))
-            ratio = 1.0 - 2.0 * (1.0 - cosine) * odds / (1.0 + odds)
-            shrinkage = np.log(np.maximum(ratio, 0.5 * (1.0 + cosine)))
-            result: FloatArray = self.t_max * argument - 0.5 * inverse * shrinkage
-            return result
-
         exponents = power * guide.log_w + guide._log_base
         log_mass = exponents - guide.tilted(self.theta_max)[1]
-        inverse, up = self.direction.inverse_power(self.theta_max), guide.nodes + guide_step
+        inverse = self.direction.inverse_power(self.theta_max)
         if self.direction.is_replacing:
-            grown = growth(up, 0.0) + growth(guide_step - guide.nodes, inverse)
+            grown = self._growth(guide, angle, 0.0)
+            grown = grown + self._growth(guide, angle, inverse, mirrored=True)
         else:
-            grown = growth(up, inverse)
+            grown = self._growth(guide, angle, inverse)
         bump = self._concavity * guide_step**2 / 8.0
         # At an end, a vertical segment and all mass beyond must be below e^{−E}.
         segment = log_mass - math.log(guide_step) + grown + 0.5 * d * d + math.log1p(2.0 * d)
@@ -233,6 +231,28 @@ class Line:
             2.0 * math.pi * d / needed, float(guide.nodes[first]), float(guide.nodes[last + 1])
         )
 
+    def _growth(
+        self, guide: "Line", angle: float, inverse: float, *, mirrored: bool = False
+    ) -> FloatArray:
+        """What w(y + id) adds to log|f|, with 1/w to the power of `inverse`; rising in y.
+
+        A step above the guide's nodes, or above what is opposite to them; `angle` is d/σ.
+        """
+        guide_step, scale = guide._strip.step, 1.0 / self.noise_multiplier
+        y = guide_step - guide.nodes if mirrored else guide.nodes + guide_step
+        sine, cosine = math.sin(angle), math.cos(angle)
+        log_odds = scale * (y - 0.5 * scale) + math.log(self.sampling_rate)
+        odds = np.exp(np.minimum(log_odds - math.log1p(-self.sampling_rate), _EXP_LIMIT))
+        argument = np.minimum(angle, odds * sine / (1.0 + odds * cosine))
+        ratio = 1.0 - 2.0 * (1.0 - cosine) * odds / (1.0 + odds)
+        shrinkage = np.log(np.maximum(ratio, 0.5 * (1.0 + cosine)))
+        result: FloatArray = self.t_max * argument - 0.5 * inverse * shrinkage
+        return result
+
+    def _at(self, y: FloatArray) -> Ratio:
+        """The likelihood ratio at `y`."""
+        return ratio(self.sampling_rate, self.noise_multiplier, y)
+
     def _ends(self) -> tuple[int, int]:
         """The first and the last node, in steps."""
         strip = self._strip
@@ -254,7 +274,7 @@ class Line:
 
     @cached_property
     def _ratio(self) -> Ratio:
-        at = ratio(self.sampling_rate, self.noise_multiplier, self.nodes)
+        at = self._at(self.nodes)
         if not self.direction.is_replacing:
             return at
         loss = at.log_w - self._mirrored.log_w
@@ -264,7 +284,7 @@ class Line:
     @cached_property
     def _mirrored(self) -> Ratio:
         """Of w(−y)."""
-        return ratio(self.sampling_rate, self.noise_multiplier, -self.nodes)
+        return self._at(-self.nodes)
 
     @property
     def log_w(self) -> FloatArray:
@@ -287,6 +307,11 @@ class Line:
         total = float(mass.sum())
         return mass / total, top + math.log(total)
 
+    def log_moments(self, thetas: FloatArray) -> FloatArray:
+        """Log M at several tilts, each as `tilted` has it."""
+        powers = np.array([self.direction.power(theta) for theta in thetas.tolist()])
+        return log_sum(np.multiply.outer(powers, self.log_w) + self._log_base)
+
     @cached_property
     def tilted_error(self) -> float:
         """A bound of the absolute error of `tilted`'s log M(θ), for all θ up to `theta_max`.
@@ -300,7 +325,7 @@ class Line:
         power = self.theta_max + 1.0
         worst = float(self._exponent_rounding(power).max())
         error = worst + self._sum_rounding + 2.0 * math.exp(-self.exponent)
-        if error > _MAX_ROUNDING:
+        if error > MAX_ROUNDING:
             raise ContourError(f"exponents rounded by {error:.1g}")
         return error
 
@@ -334,7 +359,7 @@ class Line:
         errors = gap_errors + self._base_rounding + UNIT_ROUNDOFF * (top - exponents)
         relative = float((mass[present] * errors[present]).sum()) / total
         relative += self._sum_rounding + 4.0 * UNIT_ROUNDOFF * abs(value_log)
-        if relative > _MAX_ROUNDING:
+        if relative > MAX_ROUNDING:
             raise ContourError(f"exponents rounded by {relative:.1g}")
         value = math.log1p(math.exp(value_log)) if value_log < _EXPONENTIAL else value_log
         # d log(1+g) = g/(1+g)·(relative error of g); e^{−40} is what the last case leaves out.
@@ -389,16 +414,28 @@ class Line:
         """
         mass, _ = self.tilted(theta)
         moved, roundings = oscillations(mass, self.log_w, t)
-        a, b = -moved.real, moved.imag
-        excess = a * (a - 2.0) + b * b
-        near_one = excess > -0.75
-        small = np.log(np.maximum(np.hypot(1.0 - a, b), _FLOOR))
-        real = np.where(near_one, 0.5 * np.log1p(np.maximum(excess, -0.75)), small)
-        imaginary = self.direction.sign * np.arctan2(b, 1.0 - a)
-
+        log_phi = log_one_plus(moved)
         size, rounding = np.abs(self.log_w), self._exponent_rounding(self.direction.power(theta))
         mean_size, mean_rounding = float((mass * size).sum()), float((mass * rounding).sum())
         slope = float((mass * (rounding * size + self._ratio.error)).sum())
         slope += (mean_rounding + roundings * UNIT_ROUNDOFF) * mean_size
         error = 1.001 * slope * t + 4.0 * math.exp(-self.exponent) + _FLOOR
-        return real + 1j * imaginary, error
+        return np.conj(log_phi) if self.direction.sign < 0 else log_phi, error
+
+
+def log_sum(exponents: FloatArray) -> FloatArray:
+    """Log Σ e^x over the last axis."""
+    top = np.max(exponents, axis=-1)
+    result: FloatArray = top + np.log(np.sum(np.exp(exponents - top[..., None]), axis=-1))
+    return result
+
+
+def log_one_plus(moved: ComplexArray) -> ComplexArray:
+    """Log φ for φ = 1 + `moved`, without the cancellation with the 1."""
+    a, b = -moved.real, moved.imag
+    excess = a * (a - 2.0) + b * b
+    near_one = excess > -0.75
+    small = np.log(np.maximum(np.hypot(1.0 - a, b), _FLOOR))
+    real = np.where(near_one, 0.5 * np.log1p(np.maximum(excess, -0.75)), small)
+    result: ComplexArray = real + 1j * np.arctan2(b, 1.0 - a)
+    return result

@@ -17,9 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from accountants.arrays import FloatArray
-from accountants.elementary import SampledGaussian
-from accountants.fourier.contour.decay import DecayBound
-from accountants.fourier.contour.quadrature import ContourError, Direction, Line
+from accountants.elementary import GroupGaussian, SampledGaussian
+from accountants.fourier.contour.decay import DecayBound, around, steps
+from accountants.fourier.contour.grouped import GroupLine
+from accountants.fourier.contour.lines import AnyLine, line_of
+from accountants.fourier.contour.quadrature import ContourError, Direction
+from accountants.fourier.contour.symmetrised import SymmetrisedLine
 
 # The coarse lines serve real tilts up to this multiple of the saddle's.
 HEADROOM = 1.9
@@ -49,33 +52,32 @@ class Saddle:
     log_delta: float
     variance: float
     curvature: float
-    lines: Sequence[Line]
+    lines: Sequence[AnyLine]
 
 
-def decay(line: Line, theta: float) -> DecayBound:
+def decay(line: AnyLine, theta: float) -> DecayBound:
     """The decay bound of one event at a tilt."""
+    if isinstance(line, SymmetrisedLine | GroupLine):
+        return DecayBound(*line.steps(theta))
     mass, log_moment = line.tilted(theta)
     mode = float(line.nodes[int(np.argmax(mass))])
     near = np.abs(line.nodes - mode) < 6.0
     weight = mass[near] / mass[near].sum()
     centre = float((weight * line.nodes[near]).sum())
     spread = math.sqrt(float((weight * (line.nodes[near] - centre) ** 2).sum()))
-    return DecayBound(
-        line.sampling_rate,
-        line.noise_multiplier,
-        line.direction,
-        theta,
-        log_moment + line.tilted_error,
-        centre,
-        spread,
-    )
+    upper, y = log_moment + line.tilted_error, around(centre, spread)
+    rate, sigma = line.sampling_rate, line.noise_multiplier
+    return DecayBound(*steps(rate, sigma, line.direction, theta, upper, y))
 
 
-def upper_log_moments(lines: Sequence[Line], counts: FloatArray, theta: float) -> FloatArray:
-    """Upper bounds of the events' log M(θ), good enough to be multiplied by their counts."""
+def upper_log_moments(
+    lines: Sequence[AnyLine], counts: FloatArray, thetas: FloatArray
+) -> FloatArray:
+    """Upper bounds of log M at each tilt (rows) of each event, fit to be multiplied by counts."""
     if counts.max() > MANY_STEPS:
-        return np.array([sum(line.log_moment(theta)) for line in lines])
-    return np.array([line.tilted(theta)[1] + line.tilted_error for line in lines])
+        exact = [[sum(line.log_moment(theta)) for line in lines] for theta in thetas.tolist()]
+        return np.array(exact)
+    return np.stack([line.log_moments(thetas) + line.tilted_error for line in lines], axis=1)
 
 
 class SaddleSearch:
@@ -94,22 +96,14 @@ class SaddleSearch:
         self._events, self._counts, self._mu_squared = events, counts, mu_squared
         self._direction = direction
         self._exponent = 30.0 + math.log(float(counts.max()) + 1.0)
-        self._lines: Sequence[Line] = ()
+        self._lines: Sequence[AnyLine] = ()
 
     def _cover(self, theta: float) -> None:
         """Makes sure that the coarse lines reach `HEADROOM`·θ."""
         if not self._lines or self._lines[0].theta_max < HEADROOM * theta:
             top = HEADROOM * 1.3 * theta
             self._lines = [
-                Line(
-                    event.sampling_rate,
-                    event.noise_multiplier,
-                    self._direction,
-                    top,
-                    0.0,
-                    self._exponent,
-                )
-                for event in self._events
+                line_of(self._direction, event, top, 0.0, self._exponent) for event in self._events
             ]
 
     def _cumulants(self, theta: float) -> tuple[float, float, float]:
@@ -125,7 +119,7 @@ class SaddleSearch:
     def log_moment(self, theta: float) -> tuple[float, float]:
         """K(θ), and a bound of its absolute error but for 1e-15 of itself."""
         value = self._cumulants(theta)[0]
-        uppers = upper_log_moments(self._lines, self._counts, theta)
+        uppers = upper_log_moments(self._lines, self._counts, np.array([theta]))[0]
         gaussian = 0.5 * self._mu_squared * theta * (theta + 1.0)
         return value, max(0.0, float(self._counts @ uppers) + gaussian - value)
 
@@ -133,6 +127,8 @@ class SaddleSearch:
         variance, wall = self._mu_squared, _MAX_THETA
         for event, count in zip(self._events, self._counts, strict=True):
             rate, sigma = event.sampling_rate, event.noise_multiplier
+            if isinstance(event, GroupGaussian):
+                rate = min(1.0, event.records * rate)
             replaced = 4.0 if self._direction.is_replacing else 1.0
             variance += replaced * count * rate**2 * math.expm1(min(sigma**-2, 20.0))
             reach = sigma**2 * -math.log(rate)

@@ -29,7 +29,7 @@ from scipy.special import log_ndtr
 
 from accountants.arrays import FloatArray
 from accountants.elementary import PoissonGaussian
-from accountants.fourier.contour.quadrature import ContourError
+from accountants.fourier.contour.quadrature import ContourError, log_sum
 from accountants.likelihood_ratio import UNIT_ROUNDOFF, ratio
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -123,13 +123,6 @@ class Nodes:
 def _steepest(x: FloatArray) -> FloatArray:
     """A bound of the slope φ/Φ of log Φ at x: e^{−x²/2} above 0, 1 + |x| below."""
     result: FloatArray = np.where(x > 0.0, np.exp(-0.5 * x * x), 1.0 + np.abs(x))
-    return result
-
-
-def log_sum(exponents: FloatArray) -> FloatArray:
-    """Log Σ e^x over the last axis."""
-    top = np.max(exponents, axis=-1)
-    result: FloatArray = top + np.log(np.sum(np.exp(exponents - top[..., None]), axis=-1))
     return result
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from accountants import validate
 from accountants.bounds import Bounds
-from accountants.elementary import PoissonGaussian
+from accountants.elementary import GroupGaussian, PoissonGaussian
 from accountants.fourier.contour.engine import Composition, asked_tolerance, epsilon_on
 from accountants.fourier.contour.quadrature import ADD, REMOVE, ContourError, Direction
 from accountants.fourier.contour.sum import Contour
@@ -27,7 +27,9 @@ class StepCurve:
       tolerance: The relative gap to aim for.
     """
 
-    def __init__(self, release: PoissonGaussian, delta: float, tolerance: float) -> None:
+    def __init__(
+        self, release: PoissonGaussian | GroupGaussian, delta: float, tolerance: float
+    ) -> None:
         self._release = release
         self._delta = validate.open_unit("delta", delta)
         self._tolerance = validate.open_unit("tolerance", tolerance)

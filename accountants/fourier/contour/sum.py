@@ -21,7 +21,11 @@ relative error of e^{K−θε}, where E adds up
    truncation in y and rounding of φ_e (`accountants.fourier.contour.quadrature`);
 3. the rounding of the phase Im log Φ − tε and of the sum over nodes.
 
-The relative error of e^{K−θε} is that of `Line.log_moment`, times n, and the rounding of K − θε.
+Where the composition has an atom at loss 0 (batches of fixed size, `symmetrised`), it adds nothing
+to δ(ε) for ε ≥ 0: a number A, no more than the atom relative to M, is taken off Φ, which leaves a
+positive measure's transform; with ρ ≥ a/M + |φ − a/M|, what is cut off is (1/π)·(ρ^n − A)/t_max.
+
+The relative error of e^{K−θε} is that of log M, times n, and the rounding of K − θε.
 The Chernoff values are upper bounds, by `Line.tilted_error`, inflated by 1%.
 """
 
@@ -30,26 +34,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
 from accountants.elementary import SampledGaussian
 from accountants.fourier.contour.decay import DecayBound
-from accountants.fourier.contour.quadrature import (
-    ContourError,
-    Direction,
-    Line,
-)
+from accountants.fourier.contour.lines import AnyLine, line_of
+from accountants.fourier.contour.quadrature import ContourError, Direction, Line
 from accountants.fourier.contour.saddle import Saddle, decay, upper_log_moments
 from accountants.likelihood_ratio import UNIT_ROUNDOFF
 
 _MAX_NODES = 20_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
 _TILTS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.15, 1.4, 1.8])
+# Where the line is tried to be cut off, from the least place on: coarsely, then within a step.
+_COARSE_CUTS = np.geomspace(1.0, 100.0, 11)
+_FINE_CUTS = _COARSE_CUTS[1] ** np.array([0.25, 0.5, 0.75])
 _PENALTIES = (2.0, 1.5, 1.2, 1.1, 1.0)
 # Cancellation in the sum brings the rounding, about this, up to the tolerance.
 _ROUNDING_FLOOR = math.log(1e-14)
 _CHERNOFF_ERROR = 0.01
+_SUM_ROUNDING = 4e-15
+# Of the tolerance, what log M may be off by, times the count, for `tilted` to be good enough.
+_MOMENTS_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,7 @@ class Contour:
       log_moment_errors: Bounds of their absolute error.
       log_tail: log ρ_e(t_max), one per event.
       chernoff: Pairs (θ′, an upper bound of log M_e(θ′) per event).
+      log_atoms: Lower bounds of log(a_e/M_e(θ)), a_e the probability of loss 0; −inf if it is 0.
     """
 
     theta: float
@@ -77,6 +86,7 @@ class Contour:
     log_moment_errors: FloatArray
     log_tail: FloatArray
     chernoff: Sequence[tuple[float, FloatArray]]
+    log_atoms: FloatArray
 
     def at(self, counts: FloatArray, mu_squared: float) -> "ContourSum":
         """The contour of the composition with these counts and this much plain Gaussian."""
@@ -84,6 +94,7 @@ class Contour:
         gaussian = mu_squared * (1j * t * (theta + 0.5) - 0.5 * t * t)
         log_phi = counts @ self.log_phi + gaussian
         modulus = np.exp(log_phi.real)
+        atom = math.exp(_log_atom(counts, self.log_atoms, mu_squared))
         # |φ|·(1 + e/|φ|) to the n-th, less |φ|^n, without an overflow in between.
         growth = counts @ np.log1p(np.exp(-self.log_phi.real) * self.phi_error)
         moved = np.exp(log_phi.real + growth) * -np.expm1(-growth)
@@ -92,13 +103,14 @@ class Contour:
         weight = np.full(len(t), 2.0 / self.period)
         weight[0] *= 0.5
         share = weight / np.abs(pole)
-        size = share * modulus
+        size = share * (modulus + atom)
         phase_size = counts @ np.abs(self.log_phi) + np.abs(gaussian)
         t_end = float(t[-1])
         log_tail = float(counts @ self.log_tail) - 0.5 * mu_squared * t_end * t_end
         # Roundings per factor, of the phases and of the sums over the events.
         per_phase = 16.0 + len(counts)
-        error = math.exp(log_tail * (1.0 - 1e-13)) / (math.pi * t_end)
+        tail = math.exp(log_tail * (1.0 - 1e-13)) * (1.0 + 1e-14)
+        error = max(tail - atom, 0.0) / (math.pi * t_end)
         error += float((share * moved).sum())
         error += float((size * (per_phase * phase_size + len(t) + 60.0)).sum()) * UNIT_ROUNDOFF
         log_moment = float(counts @ self.log_moments) + 0.5 * mu_squared * theta * (theta + 1.0)
@@ -108,7 +120,7 @@ class Contour:
             theta=theta,
             period=self.period,
             t=t,
-            terms=np.exp(log_phi) * (weight / pole),
+            terms=(np.exp(log_phi) - atom) * (weight / pole),
             z=z,
             error=1.001 * error,
             phase_error=8.0 * UNIT_ROUNDOFF * float((size * t).sum()),
@@ -182,7 +194,8 @@ class ContourSum:
                 proposal = (
                     0.5 * (low + high) if high < math.inf else 2.0 * epsilon + 1.0 / self.theta
                 )
-            if abs(proposal - epsilon) <= 1e-14 * epsilon:
+            # No closer than the sum's own rounding.
+            if abs(proposal - epsilon) <= 1e-14 * epsilon or abs(value - target) <= _SUM_ROUNDING:
                 return epsilon
             epsilon = proposal
         return epsilon
@@ -238,17 +251,20 @@ def build(
       ContourError: The characteristic function decays too slowly (few steps, or a heavy atom).
     """
     log_tolerance = math.log(tolerance)
-    chernoff = [
-        (tilt, upper_log_moments(saddle.lines, counts, tilt))
-        for tilt in (saddle.theta * _TILTS).tolist()
-    ]
+    tilts = saddle.theta * _TILTS
+    uppers = upper_log_moments(saddle.lines, counts, tilts)
+    chernoff = list(zip(tilts.tolist(), uppers, strict=True))
     theta, period = _tilt_and_period(counts, mu_squared, saddle, chernoff, log_tolerance)
     decays = [decay(line, theta) for line in saddle.lines]
     # All errors are relative to e^{K(θ)−θε}; this is the logarithm of δ relative to it.
-    moments = upper_log_moments(saddle.lines, counts, theta)
+    moments = dict(chernoff)[theta]
     log_size = saddle.log_delta + theta * saddle.epsilon - float(counts @ moments)
     log_size -= 0.5 * mu_squared * theta * (theta + 1.0)
-    t_max = _cut_off(decays, counts, mu_squared, saddle.variance, log_size + log_tolerance)
+    log_atoms = np.array([_event_log_atom(line, theta) for line in saddle.lines])
+    log_atom = _log_atom(counts, log_atoms, mu_squared)
+    t_max = _cut_off(
+        decays, counts, mu_squared, saddle.variance, log_size + log_tolerance - 2.0, log_atom
+    )
     nodes = math.ceil(t_max * period / (2.0 * math.pi)) + 1
     if nodes > _MAX_NODES:
         raise ContourError(f"{nodes} nodes")
@@ -258,13 +274,14 @@ def build(
     exponent += math.log(1.0 + 2.0 * len(events)) + math.log1p(theta)
     rows, errors, log_moments, moment_errors = [], [], [], []
     for event in events:
-        rate, sigma = event.sampling_rate, event.noise_multiplier
-        line = Line(rate, sigma, direction, theta, float(t[-1]), exponent, refine=True)
+        line = line_of(direction, event, theta, float(t[-1]), exponent, refine=True)
         if line.size * nodes > max_work:
             raise ContourError(f"{line.size} x {nodes} nodes")
         log_phi, error = line.characteristic(theta, t)
-        real_line = Line(rate, sigma, direction, theta, 0.0, exponent)
-        moment, moment_error = real_line.log_moment(theta)
+        moment, moment_error = line.tilted(theta)[1], line.tilted_error
+        if counts.max() * moment_error > _MOMENTS_SHARE * tolerance:
+            real_line = line_of(direction, event, theta, 0.0, exponent)
+            moment, moment_error = real_line.log_moment(theta)
         rows.append(log_phi)
         errors.append(error)
         log_moments.append(moment)
@@ -279,7 +296,24 @@ def build(
         log_moment_errors=np.array(moment_errors),
         log_tail=np.array([float(bound.log(t[-1:])[0]) for bound in decays]),
         chernoff=[(tilt, values) for tilt, values in chernoff if tilt > theta],
+        log_atoms=log_atoms,
     )
+
+
+def _event_log_atom(line: AnyLine, theta: float) -> float:
+    """A lower bound of log(a/M(θ))."""
+    if isinstance(line, Line):
+        return -math.inf
+    value, relative_error = line.atom
+    return math.log(value) - relative_error - line.tilted(theta)[1] - line.tilted_error - 1e-14
+
+
+def _log_atom(counts: FloatArray, log_atoms: FloatArray, mu_squared: float) -> float:
+    """A lower bound of the composition's; a plain Gaussian leaves no atom."""
+    if mu_squared > 0.0:
+        return -math.inf
+    total = float(counts @ log_atoms)
+    return total + 1e-13 * total - 1e-14
 
 
 def _cut_off(
@@ -288,16 +322,31 @@ def _cut_off(
     mu_squared: float,
     variance: float,
     log_target: float,
+    log_atom: float,
 ) -> float:
     """About the least t at which what is cut off is below e^{log_target}."""
     # In units of 1/sd: some 8 for a nearly Gaussian loss, more if a few large losses make the sd.
-    for low, high in ((4.0, 400.0), (400.0, 4e4), (4e4, 4e6)):
-        t = np.geomspace(low, high, 41) / math.sqrt(variance)
+    unit = 1.0 / math.sqrt(variance)
+
+    def is_enough(t: FloatArray) -> NDArray[np.bool_]:
         log_tail = counts @ np.array([bound.log(t) for bound in decays])
-        log_tail = log_tail - 0.5 * mu_squared * t * t - np.log(math.pi * t)
-        enough = np.flatnonzero(log_tail < log_target)
-        if len(enough):
-            return float(t[enough[0]])
+        log_tail = log_tail - 0.5 * mu_squared * t * t
+        # Less the atom, which is taken out.
+        log_tail += np.log(np.maximum(-np.expm1(log_atom - log_tail), 1e-17))
+        result: NDArray[np.bool_] = log_tail - np.log(math.pi * t) < log_target
+        return result
+
+    for low in (4.0, 400.0, 4e4):
+        coarse = unit * low * _COARSE_CUTS
+        found = np.flatnonzero(is_enough(coarse))
+        if not len(found):
+            continue
+        first = int(found[0])
+        if first == 0:
+            return float(coarse[0])
+        fine = coarse[first - 1] * _FINE_CUTS
+        enough = np.flatnonzero(is_enough(fine))
+        return float(fine[enough[0]]) if len(enough) else float(coarse[first])
     raise ContourError("the characteristic function decays too slowly")
 
 

@@ -35,7 +35,7 @@ _FIRST_LENGTH = 2**12
 _MOST_NODES = 2**20
 _MOST_PASSES = 8
 # Passes on the finest grid that may show nothing from below before it is given up.
-_BLIND_PASSES = 3
+_BLIND_PASSES = 2
 # A whole profile is composed on so many nodes, one pass after the other while the widest of its
 # intervals exceeds the tolerance and this: the last pass takes a second, or several.
 _PROFILE_PASSES = ((2**14, 0.0), (2**17, 0.0), (2**20, 1e-4))

@@ -15,7 +15,7 @@ from typing import Any
 import dp_accounting as dpa
 import numpy as np
 
-from accountants import shuffled_epsilon_bounds
+from accountants import epsilon_bounds
 from accountants.arrays import FloatArray
 from audits.claims import EventClaim
 from audits.pairs import Pair
@@ -56,8 +56,13 @@ class OneIsMoved:
 
 
 def _shuffled_costs(delta: float) -> float:
-    return shuffled_epsilon_bounds(
-        noise_multiplier=NOISE_MULTIPLIER, batches=BATCHES, delta=delta, relation=REPLACE
+    return epsilon_bounds(
+        noise_multiplier=NOISE_MULTIPLIER,
+        sampling_rate=1.0 / BATCHES,
+        steps=BATCHES,
+        delta=delta,
+        relation=REPLACE,
+        sampling="shuffled",
     ).lower
 
 

@@ -7,9 +7,13 @@ import dp_accounting as dpa
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
 from accountants import BallsInBinsDpEvent, FourierAccountant, gaussian
 from accountants.fourier import allocation
+from accountants.fourier.allocation import linear, tilted
+from accountants.fourier.allocation.fused import Fused
+from accountants.fourier.allocation.spread import Spread
 from accountants.fourier.grid import engine
 
 WIDTH = 2e-3
@@ -154,3 +158,46 @@ def test_beside_other_releases():
     both = FourierAccountant().compose(event, 3).compose(dpa.LaplaceDpEvent(4.0))
     assert both.get_epsilon_bounds(1e-5).lower > alone.get_epsilon_bounds(1e-5).upper
     assert both.get_epsilon_bounds(1e-5).upper < alone.get_epsilon_bounds(1e-5).upper + 0.25
+
+
+def test_sums_of_binomials():
+    """Masses of a sum against scipy's binomial law, to 1e-20 of the whole."""
+    found = tilted.sums(0, np.array([0.7, 0.3]), 1.0, 1000, moments=np.array([0.0, 0.3]))
+    places = found.first + np.arange(found.lower.size)
+    truth = stats.binom.pmf(places, 1000, 0.3)
+    assert np.all(found.lower <= truth * (1 + 1e-9))
+    assert np.all(truth * (1 - 1e-9) <= found.upper)
+    seen = truth > 1e-20
+    assert np.sum(truth[seen]) > 1 - 1e-12
+    assert np.all((found.upper - found.lower)[seen] <= 1e-7 * truth[seen])
+    # n·p^{*(n−1)} * m, m = p·1[X = 1], is E[sum; sum = k] = k·P(sum = k).
+    assert np.all(found.moment_lower <= places * truth * (1 + 1e-9))
+    assert np.all(places * truth * (1 - 1e-9) <= found.moment_upper)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("steps", "sigma"), [(400, 0.5), (100, 1.0), (1000, 1.0)])
+def test_two_ways_to_a_mean_overlap(steps, sigma):
+    """Doubling on a geometric lattice and one sum on a linear grid share no step."""
+    one = allocation._first_step(sigma, allocation.NODES)
+    ways = (
+        (
+            allocation._mean_of(steps, Spread.lognormal(sigma, one), allocation.NODES).laws(),
+            allocation._mean_of(steps, Fused.lognormal(sigma, one), allocation.NODES).laws(),
+        ),
+        (
+            linear.mean_from_above(steps, sigma).laws(),
+            linear.mean_from_below(steps, sigma).laws(),
+        ),
+    )
+    for direction, epsilon in ((0, 0.1), (0, 1.0), (0, 4.0), (1, 0.05), (1, 0.3)):
+        found = [
+            (
+                engine.delta_bounds([(below[direction], 1)], epsilon).lower,
+                engine.delta_bounds([(above[direction], 1)], epsilon).upper,
+            )
+            for above, below in ways
+        ]
+        assert found[0][0] <= found[1][1]
+        assert found[1][0] <= found[0][1]
+        assert all(upper - lower <= 0.02 * upper for lower, upper in found if upper > 1e-15)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import fft, special
 
-from accountants import elementary
+from accountants import elementary, releases
 from accountants.fourier.grid import convolve, discretise
 from accountants.fourier.grid.laws.discrete import AtomicLaw
 from accountants.fourier.grid.laws.law import TAIL_ERROR, UNIT
@@ -86,6 +86,111 @@ def discrete_laplace_delta(parameter, shift, epsilon):
     return total
 
 
+def sampled_remove_delta(rate, inner, epsilon):
+    argument = 1 + epsilon.expm1() / rate
+    return rate * inner(argument.log()) if argument > 0 else -epsilon.expm1()
+
+
+def sampled_add_delta(rate, inner, epsilon):
+    return -epsilon.expm1() + epsilon.exp() * sampled_remove_delta(rate, inner, -epsilon)
+
+
+def bounded_range_delta(top, epsilon):
+    """max over t of (e^top − e^t)(1 − e^{ε−t})/(e^top − 1), at t = (top + ε)/2."""
+    if epsilon > top:
+        return arb(0)
+    if epsilon < -top:
+        return -epsilon.expm1()
+    t = (top + epsilon) / 2
+    return (top.exp() - t.exp()) * (1 - (epsilon - t).exp()) / top.expm1()
+
+
+def discrete_gaussian_delta(deviation, shift, epsilon):
+    reach = int(60 * float(deviation)) + shift
+    masses = {x: (-(arb(x) ** 2) / (2 * deviation**2)).exp() for x in range(-reach, reach + 1)}
+    total = sum(masses.values())
+    found = arb(0)
+    for x in range(-reach + shift, reach + 1):
+        difference = masses[x] - epsilon.exp() * masses[x - shift]
+        if difference > 0:
+            found += difference
+    return found / total
+
+
+def response_delta(top, epsilon):
+    yes = 1 / (1 + (-top).exp())
+    found = arb(0)
+    for mass, loss in ((yes, top), (1 - yes, -top)):
+        if loss > epsilon:
+            found -= mass * (epsilon - loss).expm1()
+    return found
+
+
+def mean_delta(chances, inner, epsilon):
+    return sum((arb(p) * delta(epsilon) for p, delta in zip(chances, inner, strict=True)), arb(0))
+
+
+def grouped_delta(rate, chances, mus, epsilon):
+    """q·Σ p·δ(α′) above 0, and the symmetric continuation below."""
+    gaussians = [functools.partial(gaussian_delta, arb(mu)) for mu in mus]
+    inner = functools.partial(mean_delta, chances, gaussians)
+    remove = functools.partial(sampled_remove_delta, arb(rate), inner)
+    return remove(epsilon) if epsilon > 0 else -epsilon.expm1() + epsilon.exp() * remove(-epsilon)
+
+
+def derived_truths():
+    """Laws of samples, choices and guarantees; see `accountants.releases`."""
+    half = 0.5 * math.log(2.0)
+    pure = (
+        (elementary.Laplace(1.7), functools.partial(laplace_delta, arb(1.7))),
+        (elementary.Laplace(0.05), functools.partial(laplace_delta, arb(0.05))),
+        (
+            elementary.DiscreteLaplace(0.4, 3),
+            functools.partial(discrete_laplace_delta, arb(0.4), 3),
+        ),
+        (
+            elementary.DiscreteLaplace(0.4, 4),  # With an atom at 0.
+            functools.partial(discrete_laplace_delta, arb(0.4), 4),
+        ),
+        (releases.PureResponse(half), functools.partial(response_delta, arb(half))),
+        (releases.BoundedRange(0.9), functools.partial(bounded_range_delta, arb(0.9))),
+        (
+            releases.DiscreteGaussian(1.3, 2),
+            functools.partial(discrete_gaussian_delta, arb(1.3), 2),
+        ),
+    )
+    for release, delta in pure[4:]:
+        yield pair_laws(release)[0], delta
+    yield (
+        pair_laws(releases.BoundedRange(40.0))[0],
+        functools.partial(bounded_range_delta, arb(40.0)),
+    )
+    for release, delta in pure:
+        for rate in (0.01, 0.7):
+            remove, add = pair_laws(releases.Sampled(rate, release))
+            yield remove, functools.partial(sampled_remove_delta, arb(rate), delta)
+            yield add, functools.partial(sampled_add_delta, arb(rate), delta)
+    # Rates next to 1, where e^λ is far below 1.
+    steep = functools.partial(laplace_delta, arb(0.01))
+    for rate in (1.0 - 1e-6, 1.0 - 2.0**-53):
+        remove, add = pair_laws(releases.Sampled(rate, elementary.Laplace(0.01)))
+        yield remove, functools.partial(sampled_remove_delta, arb(rate), steep)
+        yield add, functools.partial(sampled_add_delta, arb(rate), steep)
+    one, two = elementary.PoissonGaussian(0.1, 1.0), elementary.PoissonGaussian(0.07, 0.5)
+    label = pair_laws(releases.Labelled((0.875, 0.125), (one, two)))
+    for law, direction in zip(label, (remove_delta, add_delta), strict=True):
+        inner = [
+            functools.partial(direction, arb(0.1), arb(1.0)),
+            functools.partial(direction, arb(0.07), arb(2.0)),
+        ]
+        yield law, functools.partial(mean_delta, (0.875, 0.125), inner)
+    groups = releases.FixedSizeGroups(0.05, (0.9375, 0.0625), (2.0, 4.0))
+    yield (
+        pair_laws(groups)[0],
+        functools.partial(grouped_delta, 0.05, (0.9375, 0.0625), (2.0, 4.0)),
+    )
+
+
 def truths():
     """Laws and their profiles. The laws know 1/σ as a float, and so do the profiles."""
     for rate, sigma in ((0.01, 1.0), (1e-7, 0.6), (0.9, 2.0), (0.3, 0.05)):
@@ -105,6 +210,7 @@ def truths():
     for parameter, shift in ((0.4, 3), (0.01, 500)):
         law = pair_laws(elementary.DiscreteLaplace(parameter, shift))[0]
         yield law, functools.partial(discrete_laplace_delta, arb(parameter), shift)
+    yield from derived_truths()
 
 
 TRUTHS = list(truths())

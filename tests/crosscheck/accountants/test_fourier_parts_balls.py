@@ -84,6 +84,7 @@ def check_line(rate, sigma, direction, theta, t, exponent):
     assert float(truth.rad()) <= 1e-3 * value_error
     assert distance(truth, value) <= value_error
     assert distance(truth, coarse.tilted(theta)[1]) <= coarse.tilted_error
+    assert distance(truth, line.tilted(theta)[1]) <= line.tilted_error
     phi = balls.characteristic(rate, sigma, direction, theta, t, 200)
     with ctx.workprec(200):
         assert float(abs(phi).rad()) <= 1e-2 * error[0]
@@ -200,6 +201,7 @@ def test_lines_to_replace(rate, sigma, theta, t):
         assert float(moment.log().rad()) <= 1e-2 * value_error < 1e-12
         assert distance(moment.log(), value) <= value_error
         assert distance(moment.log(), coarse.tilted(theta)[1]) <= coarse.tilted_error
+        assert distance(moment.log(), line.tilted(theta)[1]) <= line.tilted_error
         ours = acb(float(log_phi[0].real), float(log_phi[0].imag)).exp()
         assert float(abs(phi).rad()) <= 1e-2 * error[0] < 1e-11
         assert float(abs(ours - phi).upper()) <= error[0]

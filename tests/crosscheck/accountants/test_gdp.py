@@ -14,8 +14,11 @@ from scipy import special
 
 from accountants import (
     BallsInBinsDpEvent,
+    EpsilonDeltaDpEvent,
     FourierAccountant,
     RenyiAccountant,
+    ShuffledDpEvent,
+    UserDpEvent,
     calibrate_noise_to_risk,
     gaussian,
     gdp_bounds,
@@ -329,3 +332,29 @@ def test_calibrated_noise_is_enough_and_a_little_less_is_not(target, reading):
 def test_impossible_targets_are_named(given, named):
     with pytest.raises(ValueError, match=f"`{named}`"):
         calibrate_noise_to_risk(**given)
+
+
+@pytest.mark.parametrize("chance", [1e-6, 0.05])
+def test_what_may_be_revealed_counts_in_the_curve_too(chance):
+    """With probability d all is told, else N(0, 1) or N(1, 1): f(α) = (1 − d)·G(α/(1 − d))."""
+    accountant = composed(dpa.GaussianDpEvent(1.0)).compose(EpsilonDeltaDpEvent(0.0, chance))
+    for alpha in (1e-4, 0.01, 0.5):
+        hidden = 1.0 - chance
+        truth = 1.0 - hidden * special.ndtr(-special.ndtri(alpha / hidden) - 1.0)
+        found = true_positive_rate(accountant, alpha)
+        assert found.lower - 1e-9 <= truth <= found.upper + 1e-9
+        assert found.gap < 1e-6
+    assert gdp_bounds(accountant).upper == math.inf
+    assert gdp_bounds(accountant, 0.5 * chance).upper == math.inf
+    assert 0.9 < gdp_bounds(accountant, 1.01 * chance).upper < 2.0
+
+
+def test_users_and_shuffles_without_slack():
+    """A user of k records is in with all of them with probability q^k: k/σ, T times."""
+    users = composed(UserDpEvent(3, sampled(0.1, 2.0)), 4)
+    assert_is(gdp_bounds(users), 3.0, 1e-12)
+    replaced = gdp_bounds(composed(UserDpEvent(3, sampled(0.1, 2.0)), 4, REPLACE))
+    assert replaced.upper == pytest.approx(6.0)
+    special_record = NeighboringRelation.REPLACE_SPECIAL
+    shuffled = composed(ShuffledDpEvent(10, dpa.GaussianDpEvent(2.0)), 4, special_record)
+    assert gdp_bounds(shuffled).upper == pytest.approx(1.0)

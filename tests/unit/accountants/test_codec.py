@@ -9,7 +9,16 @@ from dp_accounting import dp_event
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accountants import codec, event_from_json, event_from_opacus_history, event_to_json
+from accountants import (
+    DiscreteGaussianDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    PermuteAndFlipDpEvent,
+    codec,
+    event_from_json,
+    event_from_opacus_history,
+    event_to_json,
+)
 
 numbers = st.floats(0, 1e6, allow_nan=False)
 leaves = st.one_of(
@@ -20,6 +29,11 @@ leaves = st.one_of(
     st.builds(dp_event.DiscreteLaplaceDpEvent, numbers, st.integers(1, 10)),
     st.builds(dpa.RandomizedResponseDpEvent, st.floats(0, 1), st.integers(1, 10)),
     st.builds(dpa.ZCDpEvent, numbers, numbers),
+    st.builds(EpsilonDeltaDpEvent, numbers, st.floats(0, 1)),
+    st.builds(ExponentialMechanismDpEvent, numbers),
+    st.builds(PermuteAndFlipDpEvent, numbers),
+    st.builds(DiscreteGaussianDpEvent, numbers, st.integers(1, 10)),
+    st.builds(dpa.SingleEpochTreeAggregationDpEvent, numbers, st.lists(st.integers(1, 9))),
     st.builds(
         dp_event.MixtureOfGaussiansDpEvent, numbers, st.just([0.0, 1.0]), st.just([0.9, 0.1])
     ),

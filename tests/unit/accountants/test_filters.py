@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from accountants import CombinedFilter, GaussianFilter, RenyiFilter
+from accountants import CombinedFilter, EpsilonDeltaDpEvent, GaussianFilter, RenyiFilter
 from accountants.filters import default_order
 
 sigmas = st.floats(1.0, 100.0)
@@ -193,3 +193,11 @@ def test_after_anything_else_the_renyi_filter_decides():
     other.spend(dpa.LaplaceDpEvent(1e4))
     assert not other.admits(dpa.GaussianDpEvent(50.0), 160)
     assert other.admits(dpa.GaussianDpEvent(50.0), 140)
+
+
+@pytest.mark.parametrize("kind", [RenyiFilter, GaussianFilter, CombinedFilter])
+def test_what_may_be_revealed_is_not_admitted(kind):
+    """An (ε, δ) event is no Gaussian and has no Rényi divergence."""
+    budget = kind(target_epsilon=1.0, delta=1e-5)
+    for epsilon in (0.0, 1e-3):
+        assert not budget.admits(EpsilonDeltaDpEvent(epsilon, 1e-9))

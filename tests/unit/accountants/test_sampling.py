@@ -64,16 +64,22 @@ def test_what_is_no_sampling_is_refused_with_what_is(value):
 
 
 @pytest.mark.parametrize("ask", ASKED)
-@pytest.mark.parametrize("kind", ["fixed-size", "shuffled"])
-def test_what_has_no_proof_is_refused_everywhere(ask, kind):
-    with pytest.raises(ValueError, match=r"`sampling` must be one of .*, got '" + kind):
-        ask(kind)
+def test_another_spelling_is_refused_everywhere(ask):
+    with pytest.raises(ValueError, match=r"`sampling` must be one of .*, got 'fixed-size"):
+        ask("fixed-size")
 
 
-@pytest.mark.parametrize("ask", [ASKED[0], ASKED[4], ASKED[6]])
-def test_steps_of_balls_in_bins_are_refused_on_their_own(ask):
+@pytest.mark.parametrize("ask", ASKED[1:-1])
+def test_shuffled_batches_are_asked_under_a_relation_that_keeps_them(ask):
+    with pytest.raises(ValueError, match="`relation` must be REPLACE_ONE or REPLACE_SPECIAL"):
+        ask("shuffled")
+
+
+@pytest.mark.parametrize("ask", [ASKED[0], ASKED[-1]])
+@pytest.mark.parametrize("kind", ["balls_in_bins", "shuffled"])
+def test_steps_of_epochs_are_refused_on_their_own(ask, kind):
     with pytest.raises(ValueError, match=r"`sampling` must be one of .*whole epochs"):
-        ask("balls_in_bins")
+        ask(kind)
 
 
 def test_balls_in_bins_are_asked_by_the_epoch():

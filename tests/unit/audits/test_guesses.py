@@ -51,7 +51,7 @@ def test_no_laplace_law_is_fitted_to_what_is_none(first, second):
 
 def test_half_lines_find_the_end_of_a_support():
     rng = RNG(1)
-    first, second = 1.0 + rng.uniform(-2, 2, 3000), rng.uniform(-2, 2, 3000)
+    first, second = np.sort(rng.uniform([[-1.0], [-2.0]], [[3.0], [2.0]], (2, 3000)))
     guess = half_line_guess(first, second, GaussianClaim(1.0).region())
     # [2, 3] is out of the second's reach, [−2, −1] out of the first's.
     assert guess.edges[0] == pytest.approx(-1.0, abs=0.15)

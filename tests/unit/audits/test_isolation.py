@@ -22,7 +22,14 @@ from audits import (
     repeat,
 )
 from audits.testing.assertions import AuditFailedError
-from audits.testing.isolation import RepeatedDraws, own, seeded_globals
+from audits.testing.isolation import (
+    RepeatedDraws,
+    altered,
+    fingerprint,
+    kept_globals,
+    own,
+    seed_globals,
+)
 from audits.verdict import Word
 
 PAIR = (np.array([0.0, 1.0]), np.array([0.0, 0.0]))
@@ -250,6 +257,47 @@ def test_a_copy_shares_nothing(value):
         assert not np.shares_memory(twin, value)
 
 
+class Table:
+    """Data that remember what was computed of them."""
+
+    def __init__(self):
+        self.rows = [3, 1]
+
+    @functools.cached_property
+    def total(self):
+        return sum(self.rows)
+
+
+def cycle():
+    ring = [1]
+    ring.append(ring)
+    return ring
+
+
+@pytest.mark.parametrize(
+    ("value", "change", "expected"),
+    [
+        (Table(), lambda table: table.total, False),
+        (Table(), lambda table: table.rows.__setitem__(1, 3), True),
+        ([Table()], lambda tables: tables[0].rows.reverse(), True),
+        ([3, 1], lambda numbers: numbers.__setitem__(1, 3), True),
+        ([1.0, float("nan")], lambda numbers: None, False),
+        ({"a": [1]}, lambda table: table["a"].append(1), True),
+        ({"a": 1}, lambda table: table.update(b=2), True),
+        ({1, 2}, lambda numbers: numbers.add(3), True),
+        (np.zeros(2), lambda array: array.__setitem__(0, -0.0), True),
+        (np.array([[1], "a"], dtype=object), lambda array: array[0].append(2), True),
+        (["".join("ab"), "ab"], lambda words: words.__setitem__(0, words[1]), False),
+        (cycle(), lambda ring: ring.__setitem__(0, 2), True),
+        (cycle(), lambda ring: ring[1], False),
+    ],
+)
+def test_data_are_altered_by_what_changes_them(value, change, expected):
+    before = fingerprint(value)
+    change(value)
+    assert altered(before, value) == expected
+
+
 def test_what_cannot_be_copied_is_said():
     with pytest.raises(TypeError, match="generator, which cannot be"):
         own(x for x in range(3))
@@ -259,7 +307,8 @@ def test_globals_are_left_alone_in_threads():
     sequence = np.random.SeedSequence(0)
 
     def drawn():
-        with seeded_globals(sequence):
+        with kept_globals():
+            seed_globals(sequence)
             return np.random.random()  # noqa: NPY002
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from accountants import BallsInBinsDpEvent
 from mechanisms import (
     AllRecords,
+    BallsInBins,
     FixedSize,
     FlatClip,
     LayerClip,
@@ -128,6 +130,8 @@ def test_shuffled_batches_are_not_accounted_for_as_poisson():
         (PoissonSampling(sampling_rate=0.2), dpa.PoissonSampledDpEvent(0.1, STEP)),
         (PoissonSampling(sampling_rate=0.1), dpa.SampledWithoutReplacementDpEvent(10, 1, STEP)),
         (FixedSizeSampling(batch_size=2), dpa.SampledWithoutReplacementDpEvent(10, 1, STEP)),
+        (BallsInBins(2).sampler(), BallsInBinsDpEvent(3, STEP)),
+        (Shuffled(1, 3).sampler(), BallsInBinsDpEvent(3, STEP)),
     ],
 )
 def test_an_event_of_another_sampling_is_refused(sampler, event):
@@ -160,6 +164,30 @@ def test_a_shuffled_epoch_uses_every_record_once_in_every_repetition():
         assert not np.array_equal(epochs[0], epochs[1])
         sampler.draw(10, shape, rng)
         sampler = sampler.begin()  # what a message does: an epoch of its own
+
+
+def test_an_epoch_of_balls_in_bins_uses_every_record_once_in_every_repetition():
+    sampler = BallsInBins(3).sampler()
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        rows = np.concatenate([sampler.draw(10, (), rng).indices for _ in range(3)])
+        assert np.array_equal(np.sort(rows), range(10))
+    sampler.draw(10, (), rng)
+    sampler = sampler.begin()  # what a message does: an epoch of its own
+    masks = np.stack([sampler.draw(10, (500,), rng).mask for _ in range(3)])
+    assert np.array_equal(np.sum(masks, axis=0), np.ones((500, 10)))
+    # Each on its own: the sizes of batches vary, and a bin's share is 1/3 up to six deviations.
+    assert len(np.unique(np.sum(masks, axis=2))) > 3
+    assert abs(float(np.mean(masks[0])) - 1 / 3) < 6 * math.sqrt(2 / 9 / 5000)
+
+
+def test_an_epoch_of_balls_in_bins_that_is_begun_is_counted():
+    event = BallsInBins(3).event(STEP, 7, Relation.ADD_OR_REMOVE_ONE)
+    assert event == dpa.SelfComposedDpEvent(BallsInBinsDpEvent(3, STEP), 3)
+    assert BallsInBins(3).event(STEP, 2, Relation.REPLACE_SPECIAL) == BallsInBinsDpEvent(3, STEP)
+    assert BallsInBins(1).event(STEP, 2, Relation.REPLACE_ONE) == dpa.SelfComposedDpEvent(STEP, 2)
+    with pytest.raises(UnsupportedEventError, match="ADD_OR_REMOVE_ONE and REPLACE_SPECIAL only"):
+        BallsInBins(3).event(STEP, 3, Relation.REPLACE_ONE)
 
 
 @pytest.mark.parametrize("scheme", [FixedSize, Shuffled])

@@ -1,6 +1,5 @@
 r"""Loss laws with few atoms: finite ones, and the symmetrised pair of fixed-size sampling."""
 
-import functools
 import math
 from dataclasses import dataclass, field
 
@@ -8,9 +7,9 @@ import numpy as np
 from scipy import special
 
 from accountants.arrays import FloatArray
-from accountants.fourier.grid.laws.gaussian import GaussianMixtureLaw
 from accountants.fourier.grid.laws.law import (
     UNIT,
+    LossLaw,
     Points,
     Seam,
     Tails,
@@ -67,19 +66,27 @@ class SymmetrisedLaw:
     profile has the P₀-law of L₀ on l > 0; its mirror image on l < 0, where the P-mass at −l is the
     Q-mass e^{−l}P₀(dl) at l; and the rest, 1 − P₀(L₀ > 0) − Q₀(L₀ > 0), as an atom at 0 (Zhu,
     Dong, Wang 2022, Theorem 11 and section 3).
+
+    Attributes:
+      inner: The law of L₀ under P₀; no atom at 0.
+      centre: The atom at 0.
     """
 
-    inner: GaussianMixtureLaw
-    infinite: float = field(default=0.0, init=False)
-    cost: float = field(default=1.0, init=False)
+    inner: LossLaw
+    centre: float
     highest: float = field(default=math.inf, init=False)
     seam: Seam = field(default=Seam.CENTRE, init=False)
     lattice: tuple[float, float] = field(default=(0.0, 0.0), init=False)
 
-    @functools.cached_property
-    def _centre(self) -> float:
-        """The atom at 0: (1 − q)·erf(m/√8) for weights (1 − q, q) at shifts (0, m)."""
-        return self.inner.weights[0] * math.erf(self.inner.shifts[-1] / math.sqrt(8.0))
+    @property
+    def infinite(self) -> float:
+        """P₀(L₀ = ∞), rounded up."""
+        return self.inner.infinite
+
+    @property
+    def cost(self) -> float:
+        """That of the inner law."""
+        return self.inner.cost
 
     def loss_range(self, below: float, above: float) -> tuple[float, float]:
         """The inner law's upper end and its mirror image; see `LossLaw`."""
@@ -105,7 +112,7 @@ class SymmetrisedLaw:
 
     def points(self, edges: FloatArray) -> Points:
         """The inner law's points, their mirror images, and the atom; see `LossLaw`."""
-        parts = [atoms_as_points(edges, np.zeros(1), np.array([self._centre]))]
+        parts = [atoms_as_points(edges, np.zeros(1), np.array([self.centre]))]
         upper, lower = np.maximum(edges, 0.0), np.maximum(-edges[::-1], 0.0)
         if upper[-1] > 0.0:
             parts.append(self.inner.points(upper))

@@ -15,6 +15,7 @@ and tame within R = min(1, 4/|y|, 1/m): the Gauss–Legendre panels are a fracti
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -264,22 +265,32 @@ class GaussianMixtureLaw:
                     safe - math.log(p) + np.log1p(-rest * np.exp(-np.maximum(safe, 30.0))),
                 )
             return np.where(reachable, exponent / m + 0.5 * m, -np.inf)
-        return self._place_by_newton(log_w)
+        return self._place_by_newton(log_w, lambda y: self._log_ratio(y)[0], self._slope)
 
-    def _place_by_newton(self, log_w: FloatArray) -> FloatArray:
-        """Newton's method on the convex log w, from a table; it overshoots once at most."""
+    def _place_by_newton(
+        self,
+        wanted: FloatArray,
+        value: Callable[[FloatArray], FloatArray],
+        slope: Callable[[FloatArray], FloatArray],
+    ) -> FloatArray:
+        """Newton's method on the increasing `value`, from a table.
+
+        On the convex log w it overshoots once at most.
+        """
         lowest, highest = -2.0 * _REACH, 2.0 * _REACH + self.shifts[-1]
+        if self.kind is Kind.REPLACE:
+            lowest = -highest
         table = np.linspace(lowest, highest, _TABLE)
-        values = self._log_ratio(table)[0]
-        place = np.interp(log_w, values, table)
-        place[log_w <= values[0]] = -np.inf
-        place[log_w >= values[-1]] = np.inf
+        values = value(table)
+        place = np.interp(wanted, values, table)
+        place[wanted <= values[0]] = -np.inf
+        place[wanted >= values[-1]] = np.inf
         active = np.flatnonzero(np.isfinite(place))
         y = place[active]
         for _ in range(60):
             if active.size == 0:
                 break
-            change = (self._log_ratio(y)[0] - log_w[active]) / np.maximum(self._slope(y), 1e-300)
+            change = (value(y) - wanted[active]) / np.maximum(slope(y), 1e-300)
             y = np.clip(y - change, lowest, highest)
             place[active] = y
             going = np.abs(change) > 1e-13 * (1.0 + np.abs(y))
@@ -298,7 +309,11 @@ class GaussianMixtureLaw:
         return moment / np.maximum(total, 1e-300)
 
     def _place_of_difference(self, loss: FloatArray) -> FloatArray:
-        """With v = e^{my} and c = (1−q)e^{m²/2}/q: log v = l/2 + asinh(c·sinh(l/2))."""
+        """Of two components log v = l/2 + asinh(c·sinh(l/2)), v = e^{my}, c = (1−q)e^{m²/2}/q."""
+        if self.shifts != (0.0, self.shifts[-1]):
+            return self._place_by_newton(
+                loss, lambda y: self._loss(y)[0], lambda y: self._slope(y) + self._slope(-y)
+            )
         m, q, rest = self.shifts[-1], self.weights[-1], self.weights[0]
         half = 0.5 * loss
         log_c = math.log(rest) - math.log(q) + 0.5 * m * m
