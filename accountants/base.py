@@ -12,7 +12,7 @@ from dp_accounting import NeighboringRelation, PrivacyAccountant
 
 from accountants import elementary, pure, releases, resolution, validate
 from accountants.bounds import Bounds
-from accountants.certificate import Certificate
+from accountants.certificate import NOISE_IN_WORDS, Certificate, deltas_of
 from accountants.events import EpsilonDeltaDpEvent
 
 _INFINITE = Bounds(math.inf, math.inf)
@@ -174,20 +174,30 @@ class IntervalAccountant(PrivacyAccountant):
         return (
             _RELATION_IN_WORDS[self.neighboring_relation],
             *(_USERS_IN_WORDS.format(records) for records in sorted(several)),
-            _NOISE_IN_WORDS,
+            NOISE_IN_WORDS,
             _ARITHMETIC_IN_WORDS,
         )
 
+    @property
+    def tolerance(self) -> float | None:
+        """The relative gap that is aimed for, where that can be chosen."""
+        return None
+
+    def _epsilon_and_engine(self, delta: float) -> tuple[Bounds, str]:
+        """`get_epsilon_bounds`, and how it was found where there are several ways."""
+        return self.get_epsilon_bounds(delta), ""
+
     def certify(self, deltas: Sequence[float]) -> Certificate:
         """The composition so far, with ε bounds at each δ, as a `Certificate`."""
-        chosen = validate.sequence("deltas", deltas, validate.open_unit, least=1)
-        points: list[Any] = [(delta, *self.get_epsilon_bounds(delta)) for delta in chosen]
+        answers = [(delta, *self._epsilon_and_engine(delta)) for delta in deltas_of(deltas)]
         return Certificate(
             event=self.ledger,
             neighboring_relation=self.neighboring_relation,
-            points=tuple(points),
+            points=tuple((delta, *bounds) for delta, bounds, _ in answers),
             method=self.method,
             assumptions=tuple(self.assumptions()),
+            engine=", ".join(dict.fromkeys(engine for *_, engine in answers if engine)),
+            tolerance=self.tolerance,
         )
 
 
@@ -216,10 +226,6 @@ _RELATION_IN_WORDS = {
 _USERS_IN_WORDS = (
     "One record stands for one user, who has at most {} of them: neighbours differ in all, each of "
     "which is clipped to C."
-)
-_NOISE_IN_WORDS = (
-    "noise_multiplier is the noise's standard deviation divided by C, the norm bound of one "
-    "record; the noise is drawn from the exact law, independently of everything else."
 )
 _ARITHMETIC_IN_WORDS = (
     "Doubles are those of IEEE 754, and the elementary functions of numpy, scipy and the C library "

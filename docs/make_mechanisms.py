@@ -66,6 +66,8 @@ NOTES = {
     "whole client.",
     "remembers noise": "A client's factor remembers noise that this view does not show, and later "
     "messages depend on it.",
+    "balls in bins are accounted for": "Balls in bins are accounted for under ADD_OR_REMOVE_ONE "
+    "and REPLACE_SPECIAL only.",
     "batches of fixed size": "Batches of fixed size are accounted for under REPLACE_ONE only.",
     "moves the boundaries of all shuffled": "One record more or less moves the boundaries of all "
     "shuffled batches.",

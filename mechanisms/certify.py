@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from accountants import Certificate, validate
+from accountants import Certificate
+from accountants.certificate import deltas_of
 from mechanisms.projection import check_transcript, epsilon_bounds, project
 from mechanisms.release import Contribution, Release
 from mechanisms.scope import Scope
@@ -33,8 +34,7 @@ def certify(transcript: Sequence[Release], scope: Scope, deltas: Sequence[float]
     3.709
     """
     transcript = tuple(check_transcript(transcript))
-    deltas = validate.sequence("deltas", deltas, validate.open_unit, least=1)
-    points = [(delta, *epsilon_bounds(transcript, scope, delta)) for delta in deltas]
+    points = [(delta, *epsilon_bounds(transcript, scope, delta)) for delta in deltas_of(deltas)]
     assumptions = [
         _UNIT[scope.unit],
         _VIEW[scope.view.kind].format(scope.view.colluders),
@@ -55,4 +55,5 @@ def certify(transcript: Sequence[Release], scope: Scope, deltas: Sequence[float]
         points=tuple(points),
         method="Fourier accountant",
         assumptions=tuple(assumptions),
+        unit=scope.unit,
     )

@@ -176,6 +176,15 @@ class FourierAccountant(IntervalAccountant):
             )
         )
 
+    @property
+    def tolerance(self) -> float:
+        """The relative gap that is aimed for."""
+        return self._tolerance
+
+    def _epsilon_and_engine(self, delta: float) -> tuple[Bounds, str]:
+        answer = self.epsilon_answer(delta)
+        return answer.bounds, answer.engine
+
     def _epsilon_bounds(self, delta: float) -> Bounds:
         return self._epsilon_answer(delta).bounds
 

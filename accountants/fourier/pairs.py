@@ -27,8 +27,8 @@ bound. ∎ (Ganesh 2024 has the pair that is added or removed.)
 
 **A batch of fixed size** under REPLACE_ONE: see `SymmetrisedLaw` for the upper bound (Zhu, Dong,
 Wang 2022); the explicit pair has all other records at −C, so that the record's swap from −C to +C
-turns N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ: the
-theory gap is real.
+turns N(0) into (1−q)N(0) + qN(2/σ): the Poisson pair at noise multiplier σ/2. The two differ:
+neither is the truth, which `accountants.fourier.fixed_size` encloses.
 
 **Users of k records, batches of fixed size**, all k replaced. Draw a batch of others, and let the
 first j of them, in random order, make place for the first j of the user's records, in random order,

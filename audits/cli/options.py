@@ -109,7 +109,7 @@ class SampledSteps:
                 event = UserDpEvent(self.records, self._of_sizes(event))
             return event, count
         except ValueError as error:
-            raise ValueError(_as_typed(str(error))) from error
+            raise ValueError(as_typed(str(error))) from error
 
     @property
     def _is_fixed(self) -> bool:
@@ -159,9 +159,9 @@ class SampledSteps:
         }[self.kind]
 
 
-def _as_typed(message: str) -> str:
+def as_typed(message: str) -> str:
     """A message of the accountants with the options' names."""
-    for name in ("steps", "sampling_rate", "relation", "records_per_user"):
+    for name in ("steps", "sampling_rate", "relation", "records_per_user", "noise_multiplier"):
         message = message.replace(f"`{name}`", f"`--{name.replace('_', '-')}`")
     return message
 

@@ -344,3 +344,25 @@ def test_calibrate_to_a_risk_refuses(capsys, given, named):
 def test_one_target_is_given(given):
     with pytest.raises(SystemExit, match="2"):
         main(["calibrate", "--steps", "3", *given])
+
+
+FIXED_SIZE = {
+    "--noise-multiplier": "1",
+    "--sampling-rate": "0.1",
+    "--steps": "4",
+    "--delta": "1e-4",
+    "--sampling": "fixed_size",
+}
+
+
+def test_tight_says_so_and_lies_within_the_fast_interval(capsys):
+    fast, tight = answer(capsys, FIXED_SIZE), answer(capsys, FIXED_SIZE, "--tight")
+    assert tight["accountants"][0]["name"] == "control problem"
+    assert "control problem" not in [row["name"] for row in fast["accountants"]]
+    assert fast["epsilon"]["lower"] <= tight["epsilon"]["lower"]
+    assert tight["epsilon"]["upper"] < fast["epsilon"]["upper"]
+
+
+def test_tight_is_for_fixed_size_only(capsys):
+    assert main(arguments("epsilon", SETTING, "--tight")) == 2
+    assert "--tight" in capsys.readouterr().err

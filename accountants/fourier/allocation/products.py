@@ -91,16 +91,17 @@ class Lattice(NamedTuple):
         for count, seen in enumerate(self.rare, start=1):
             factor = math.comb(self.copies, count) / (self.copies - count + 1)
             # Of r^{*m} both bounds; the first is r itself.
-            several = (begin, rare, rare)
+            several: tuple[int, FloatArray, FloatArray] = (begin, rare, rare)
             if count > 1:
                 places = self.step * (begin + np.arange(rare.size, dtype=np.float64))
                 around = Outline.of(places, rare, count)
                 found = sums(begin, rare, self.step, count, outline=around)
                 several = (found.first, found.lower, found.upper)
             for which in (0, 1):
-                if not np.any(several[1 + which] > 0.0):
+                masses_of_rare = several[2] if which else several[1]
+                if not np.any(masses_of_rare > 0.0):
                     continue
-                term = self._term(bulk, several[0], several[1 + which], count, seen.shifted(-tilt))
+                term = self._term(bulk, several[0], masses_of_rare, count, seen.shifted(-tilt))
                 if which:
                     upper += factor * (1.0 + 1e-12) * term[1]
                 else:

@@ -1,11 +1,12 @@
 import json
 import math
+from importlib import resources
 
 import dp_accounting as dpa
 import pytest
 from dp_accounting import NeighboringRelation
 
-from accountants import Bounds, Certificate, RenyiAccountant
+from accountants import Bounds, Certificate, FourierAccountant, RenyiAccountant, seals
 
 
 def make(**changes) -> Certificate:
@@ -59,12 +60,20 @@ def test_impossible_certificates_are_refused(changes, reason):
         ("versions", [], "`versions` must be a dict"),
         ("event", {"type": "os.system"}, "`type` must be one of"),
         ("surplus", 1, "must have the fields"),
+        ("unit", "house", "`unit` must be one of"),
+        ("date", "yesterday", "`date` must be a day"),
+        ("tolerance", 2.0, "`tolerance` must be in"),
+        ("version", 3, "`format`, `version` must be"),
+        ("sampling", [], "`sampling` must hold at least one"),
     ],
 )
 def test_tampered_documents_are_refused(key, value, reason):
     body = json.loads(make().to_json()) | {key: value}
+    if key not in ("format", "version"):  # an edit alone is noticed by the checksum
+        with pytest.raises(ValueError, match="its sha256 is another content's"):
+            Certificate.from_json(json.dumps(body))
     with pytest.raises(ValueError, match=reason):
-        Certificate.from_json(json.dumps(body))
+        Certificate.from_json(json.dumps(seals.sealed(body)))
 
 
 def test_a_certificate_describes_its_ledger():
@@ -73,3 +82,40 @@ def test_a_certificate_describes_its_ledger():
     assert RenyiAccountant().compose(certificate.event).get_epsilon_bounds(1e-5) == (
         certificate.bounds(1e-5)
     )
+
+
+def test_a_file_of_format_1_is_still_read():
+    body = json.loads(make().to_json())
+    new = ("unit", "engine", "tolerance", "sampling", "noise_multiplier", "date", "sha256")
+    old = {key: value for key, value in body.items() if key not in new} | {"version": 1}
+    old = Certificate.from_json(json.dumps(old))
+    assert old.date == ""
+    assert old.points == make().points
+    assert old.sampling == make().sampling
+
+
+def test_the_file_says_what_is_most_often_false():
+    step = dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.0))
+    certificate = FourierAccountant(tolerance=1e-7).compose(step, 1000).certify([1e-5])
+    body = json.loads(certificate.to_json())
+    assert body["sampling"][0].startswith("Poisson sampling")
+    assert "divided by C" in body["noise_multiplier"]
+    assert (body["engine"], body["tolerance"], body["unit"]) == ("contour", 1e-7, "record")
+
+
+def test_the_schema_describes_the_file():
+    jsonschema = pytest.importorskip("jsonschema")
+    text = resources.files("accountants").joinpath("certificate.schema.json").read_text("utf-8")
+    validator = jsonschema.Draft202012Validator(json.loads(text))
+    body = json.loads(make().to_json())
+    validator.validate(body)
+    for key in body:
+        assert not validator.is_valid({k: v for k, v in body.items() if k != key})
+    assert not validator.is_valid(body | {"points": [[1e-5, -1.0, 2.0]]})
+
+
+@pytest.mark.parametrize("slip", [1e-5, 1])
+def test_a_single_delta_is_refused_with_what_was_meant(slip):
+    accountant = FourierAccountant().compose(dpa.GaussianDpEvent(1.0))
+    with pytest.raises(TypeError, match=rf"Did you mean \[{slip!r}\]\?"):
+        accountant.certify(slip)

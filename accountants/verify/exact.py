@@ -1,0 +1,154 @@
+"""δ(ε) in balls where a finite formula exists: Gaussians, one sampled step, losses with atoms."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from flint import acb, arb, arb_poly, arb_series, ctx
+
+_MOST_TERMS, _MOST_LAPLACE = 20_000, 300
+
+
+class UndecidedError(ArithmeticError):
+    """Nothing could be proved within the limits of work; the message is the reason."""
+
+
+def adaptive(compute: Callable[[], arb], bits: int = 90) -> arb:
+    """compute() at a precision at which its ball has so many significant bits, or is exactly 0."""
+    for prec in (192, 576, 1728, 5184):
+        with ctx.workprec(prec):
+            value = compute()
+        if value.is_finite() and (value.is_zero() or value.rel_accuracy_bits() >= bits):
+            break
+    return value
+
+
+def tail(x: arb) -> arb:
+    """P(N(0, 1) > x)."""
+    return (x / arb(2).sqrt()).erfc() / 2
+
+
+def gaussian(mu_squared: arb, epsilon: arb) -> arb:
+    """δ(ε) of N(0, 1) against N(μ, 1): Balle, Wang 2018, Theorem 8."""
+    mu = mu_squared.sqrt()
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if far > 10_000:  # Mills' ratio is between x/(1+x²) and 1/x; Arb's erfc is loose out there
+        density = (-near * near / 2).exp() / (2 * arb.pi()).sqrt()
+        return tail(near) - (density * far / (1 + far * far)).union(density / far)
+    return tail(near) - epsilon.exp() * tail(far)
+
+
+def one_step(rate: arb, c: arb, kind: str, epsilon: arb) -> arb:
+    """δ(ε), ε ≥ 0, of one step of `laws.Law` with weights (1−q, q) at (0, c), read off densities.
+
+    P > e^ε·Q on a half-line. For "remove" and "symmetric" this is Balle, Barthe, Gaboardi 2018,
+    Theorem 2, q·δ_G(log(1 + (e^ε − 1)/q)); "add" is the same pair reversed, at −ε.
+    """
+    if kind == "replace":  # w(y) = e^ε·w(−y) is quadratic in e^{cy}
+        k, half = rate * (-c * c / 2).exp(), epsilon.expm1() * (1 - rate) / 2
+        y = ((half + (half * half + epsilon.exp() * k * k).sqrt()) / k).log() / c
+        above = (1 - rate) * tail(y) + rate * tail(y - c)
+        return above - epsilon.exp() * ((1 - rate) * tail(y) + rate * tail(y + c))
+    if kind != "add":
+        return rate * gaussian(c * c, (epsilon.expm1() / rate).log1p())
+    inside = (-epsilon).expm1() / rate + 1
+    if inside <= 0:
+        return arb(0)
+    return epsilon.exp() * rate * (gaussian(c * c, inside.log()) - 1 + inside)
+
+
+class Atoms:
+    """Equidistant losses with their P-masses, the first at `first`."""
+
+    laplace = 0
+
+    def __init__(self, masses: Sequence[arb], first: arb, step: arb) -> None:
+        self.masses, self.first, self.step = list(masses), first, step
+        self.largest = first + step * (len(masses) - 1)
+
+    def moment(self, z: acb) -> acb:
+        """E[e^{zL}]."""
+        powers = arb_poly(self.masses)
+        return (z * self.first).exp() * powers((z * self.step).exp())
+
+    def beyond(self, x: arb, _: arb) -> arb:
+        """A bound of |M(x+it')| for all t' ≥ t."""
+        return self.moment(acb(x)).real
+
+    def power(self, count: int) -> list[tuple[arb, arb, int]]:
+        """Terms (coefficient, loss, 0) of the law of `count` releases."""
+        return _spread(self.masses, self.first, self.step, count, 0)
+
+
+class Laplace:
+    """Lap(0, b) against Lap(1, b), `largest` = 1/b: M = ((1+z)e^{z/b} + z·e^{−(1+z)/b})/(1+2z)."""
+
+    laplace = 1
+
+    def __init__(self, largest: arb) -> None:
+        self.largest = largest
+
+    def moment(self, z: acb) -> acb:
+        """E[e^{zL}]."""
+        top, bottom = (z * self.largest).exp(), (-(1 + z) * self.largest).exp()
+        return ((1 + z) * top + z * bottom) / (1 + 2 * z)
+
+    def beyond(self, x: arb, t: arb) -> arb:
+        """A bound of |M(x+it')| for all t' ≥ t, x > 0: |1+z|/|1+2z| falls, |z|/|1+2z| < 1/2."""
+        share = (((1 + x) ** 2 + t * t) / ((1 + 2 * x) ** 2 + 4 * t * t)).sqrt()
+        return share * (x * self.largest).exp() + (-(1 + x) * self.largest).exp() / 2
+
+    def power(self, count: int) -> list[tuple[arb, arb, int]]:
+        """Terms of M^count without (1+z)^k z^(count−k)/(1+2z)^count, k the last entry."""
+        masses = [(-self.largest).exp(), arb(1)]
+        return _spread(masses, -self.largest, 2 * self.largest, count, 1)
+
+
+def _spread(
+    masses: list[arb], first: arb, step: arb, count: int, k: int
+) -> list[tuple[arb, arb, int]]:
+    if (len(masses) - 1) * count > _MOST_TERMS:
+        raise UndecidedError("too many terms")
+    found = enumerate(list(arb_poly(masses) ** count))
+    return [(mass, first * count + step * j, k * j) for j, mass in found]
+
+
+def atomic(factors: Sequence[tuple[Atoms | Laplace, int]], epsilon: arb) -> arb:
+    """δ(ε) without Gaussians: residues of M(z)e^{−zε}/(z(z+1)).
+
+    Each term of M is e^{zl}(1+z)^k z^(N−k)/(1+2z)^N. If l < ε the contour closes to the right,
+    where there is no pole; else to the left, with z = 0 if k = N, z = −1 if k = 0, and z = −1/2 of
+    order N.
+    """
+    releases = sum(count for factor, count in factors if factor.laplace)
+    powers = [factor.power(count) for factor, count in factors]
+    if releases > _MOST_LAPLACE or reduce(lambda n, p: n * len(p), powers, 1) > _MOST_TERMS:
+        raise UndecidedError("too many terms")
+    terms, residues, total = [(arb(1), arb(0), 0)], dict[int, list[arb]](), arb(0)
+    for power in powers:
+        terms = [(a * b, x + y, j + k) for a, x, j in terms for b, y, k in power]
+    for coefficient, loss, k in terms:
+        reach = loss - epsilon
+        if reach <= 0:
+            continue
+        value, each = arb(0), arb(1)
+        if releases and k not in residues:
+            residues[k] = _at_minus_half(releases, k)
+        for j, c in enumerate(reversed(residues[k]) if releases else ()):
+            value += c * each
+            each = each * reach / (j + 1)
+        value *= (-reach / 2).exp()
+        value += (1 if k == releases else 0) - ((-reach).exp() if k == 0 else 0)
+        total += coefficient * (value if reach > 0 else value.union(arb(0)))
+    return total
+
+
+def _at_minus_half(count: int, k: int) -> list[arb]:
+    """The first `count` coefficients of (½+x)^(k−1)·(x−½)^(count−k−1)·2^(−count)."""
+    old, ctx.cap = ctx.cap, count
+    try:
+        x, series = arb_series([0, 1]), arb_series([1])
+        for base, power in ((x + arb(0.5), k - 1), (x - arb(0.5), count - k - 1)):
+            series = series * base**power if power >= 0 else series / base
+        return [series[j] / arb(2) ** count for j in range(count)]
+    finally:
+        ctx.cap = old
