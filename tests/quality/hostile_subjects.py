@@ -488,6 +488,7 @@ OWN: dict[str, dict[str, Maker]] = {
             Row(accountant="dp-assay x", lower=0.0, upper=1.0, seconds=0.1, ours=True),
         )
     },
+    "accountants.DiscreteGaussianDpEvent": {"standard_deviation": lambda: 2.0},
     "accountants.EpsilonCurve": {
         "steps": lambda: np.array([1, 2]),
         "lower": lambda: np.array([1.0, 2.0]),
@@ -499,6 +500,7 @@ OWN: dict[str, dict[str, Maker]] = {
         "advantage": lambda: accountants.Bounds(0.1, 0.2),
     },
     "accountants.UserDpEvent": {"records": lambda: 2},
+    "accountants.cyclic_poisson_event": {"bands": lambda: 3, "steps": lambda: 10},
     "accountants.classical.advanced_composition": {"epsilon": lambda: 0.5},
     "accountants.codec.check_format": {
         "kind": lambda: "k",
