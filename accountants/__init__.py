@@ -16,10 +16,11 @@ All else is an accountant, named by its module. `fourier/DERIVATION.md` says whi
 paper is where.
 """
 
-from accountants import classical, gaussian
+from accountants import classical, gaussian, hidden_state
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds, BoundsError
 from accountants.calibrate import calibrate_noise, calibrate_steps
+from accountants.calibrate_risk import calibrate_noise_to_risk
 from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
 from accountants.crosscheck import CrossCheck, crosscheck
@@ -40,11 +41,12 @@ from accountants.events import (
     UserDpEvent,
     cyclic_poisson_event,
 )
-from accountants.filters import RenyiFilter
+from accountants.filters import CombinedFilter, GaussianFilter, RenyiFilter
 from accountants.fourier import FourierAccountant, TradeOff
+from accountants.gdp import gdp_bounds
 from accountants.moments import MomentsAccountant
 from accountants.renyi import RenyiAccountant
-from accountants.risk import MembershipRisk, membership_risk
+from accountants.risk import MembershipRisk, membership_risk, true_positive_rate
 from accountants.support import support_table
 
 __all__ = [
@@ -52,12 +54,14 @@ __all__ = [
     "Bounds",
     "BoundsError",
     "Certificate",
+    "CombinedFilter",
     "CrossCheck",
     "DiscreteGaussianDpEvent",
     "EpsilonCurve",
     "EpsilonDeltaDpEvent",
     "ExponentialMechanismDpEvent",
     "FourierAccountant",
+    "GaussianFilter",
     "IntervalAccountant",
     "MembershipRisk",
     "MomentsAccountant",
@@ -68,6 +72,7 @@ __all__ = [
     "TradeOff",
     "UserDpEvent",
     "calibrate_noise",
+    "calibrate_noise_to_risk",
     "calibrate_steps",
     "classical",
     "crosscheck",
@@ -79,7 +84,10 @@ __all__ = [
     "event_from_opacus_history",
     "event_to_json",
     "gaussian",
+    "gdp_bounds",
+    "hidden_state",
     "membership_risk",
     "support_table",
     "trade_off",
+    "true_positive_rate",
 ]

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation, PrivacyAccountant
@@ -97,6 +97,11 @@ class IntervalAccountant(PrivacyAccountant):
     def composition(self) -> Mapping[elementary.Elementary, int]:
         """What has been composed, each release with its multiplicity."""
         return MappingProxyType({**self._releases, **self._revealed})
+
+    @property
+    def non_private(self) -> bool:
+        """Whether something without noise has been composed: then every ε is infinite."""
+        return self._non_private
 
     def get_epsilon_bounds(self, delta: float) -> Bounds:
         """An interval that contains ε(δ), the least ε for which (ε, δ)-DP holds.
@@ -194,6 +199,14 @@ class IntervalAccountant(PrivacyAccountant):
             engine=", ".join(dict.fromkeys(engine for *_, engine in answers if engine)),
             tolerance=self.tolerance,
         )
+
+
+def checked(accountant: Any) -> IntervalAccountant:
+    """`accountant` if it is an `IntervalAccountant`."""
+    if not isinstance(accountant, IntervalAccountant):
+        got = validate.shown(accountant)
+        raise TypeError(f"`accountant` must be an IntervalAccountant, got {got}.")
+    return accountant
 
 
 _RELATION_IN_WORDS = {

@@ -202,6 +202,8 @@ def epsilon_bounds(
         noise_multiplier, sampling_rate, steps, sampling, relation, records_per_user
     )
     release = _tight_release(tight, progress, sampling, event, relation, count)
+    # At δ = 0 no Gaussian has a finite ε: more likely a slip than a question.
+    delta = validate.open_unit("delta", delta)
     fast = _composed(event, count, relation, tolerance).get_epsilon_bounds(delta)
     if release is None:
         return fast

@@ -8,11 +8,20 @@ from typing import Any
 
 import dp_accounting as dpa
 
-from accountants import codec, validate
+from accountants import CombinedFilter, GaussianFilter, RenyiFilter, codec, validate
+from accountants.filters import PrivacyFilter
 from mechanisms.projection import add_entry
 from mechanisms.scope import Scope, View
 
-_FORMAT = "dp-assay/budget-2"
+# With the kind of filter in it; all budgets that the format before could hold are written in it,
+# where `adaptive` meant a Rényi filter.
+_FORMAT, _FORMAT_BEFORE = "dp-assay/budget-3", "dp-assay/budget-2"
+FILTERS: Mapping[str, type[PrivacyFilter]] = {
+    "combined": CombinedFilter,
+    "gaussian": GaussianFilter,
+    "renyi": RenyiFilter,
+}
+"""What can keep the books of adaptive parameters."""
 _FIELDS = {
     "target_epsilon",
     "delta",
@@ -67,12 +76,19 @@ class Terms:
     scope: Scope = field(default_factory=Scope)
     limits: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     adaptive: bool = False
+    filter_kind: str | None = None
 
     def __post_init__(self) -> None:
         validate.positive("target_epsilon", self.target_epsilon)
         validate.open_unit("delta", self.delta)
         validate.instance("scope", self.scope, Scope)
-        validate.flag("adaptive", self.adaptive)
+        if validate.flag("adaptive", self.adaptive):
+            kind = "combined" if self.filter_kind is None else self.filter_kind
+            object.__setattr__(
+                self, "filter_kind", validate.one_of("filter_kind", kind, list(FILTERS))
+            )
+        elif self.filter_kind is not None:
+            raise validate.refusal("filter_kind", "left out unless adaptive", self.filter_kind)
         own = validate.mapping("limits", self.limits)
         object.__setattr__(self, "limits", dict(_own_limit(*entry) for entry in own.items()))
 
@@ -167,7 +183,10 @@ def to_json(terms: Terms, books: Books) -> str:
         "limits": {str(client): list(pair) for client, pair in terms.limits.items()},
         "adaptive": terms.adaptive,
     } | _encode(books)
-    return codec.dump_document(_FORMAT, body | {"checksum": _checksum(body)})
+    kind = _FORMAT_BEFORE
+    if terms.filter_kind not in (None, "renyi"):
+        kind, body = _FORMAT, body | {"filter": terms.filter_kind}
+    return codec.dump_document(kind, body | {"checksum": _checksum(body)})
 
 
 def _encode(books: Books) -> dict[str, Any]:
@@ -198,8 +217,10 @@ def from_json(text: str | bytes) -> tuple[Terms, Books]:
 
 
 def _from_json(text: str) -> tuple[Terms, Books]:
-    body = codec.load_document(_FORMAT, text)
-    codec.expect_keys("budget", body, _FIELDS)
+    document = codec.read_json(text)
+    before = isinstance(document, dict) and document.get("format") == _FORMAT_BEFORE
+    body = codec.check_format(_FORMAT_BEFORE if before else _FORMAT, document)
+    codec.expect_keys("budget", body, _FIELDS if before else _FIELDS | {"filter"})
     if body.pop("checksum") != _checksum(body):
         raise BudgetFileError("a budget's checksum must be that of its content: it is damaged")
     kind, colluders = codec.expect(list, "view", body["view"])
@@ -214,6 +235,7 @@ def _from_json(text: str) -> tuple[Terms, Books]:
         ),
         limits={int(client): (pair[0], pair[1]) for client, pair in limits.items()},
         adaptive=codec.expect(bool, "adaptive", body["adaptive"]),
+        filter_kind=_filter_kind(body),
     )
     books = Books(
         identity=codec.expect(str, "identity", body["identity"]),
@@ -235,6 +257,13 @@ def _from_json(text: str) -> tuple[Terms, Books]:
         },
     )
     return terms, books
+
+
+def _filter_kind(body: Mapping[str, Any]) -> str | None:
+    """The filter in a file's body; in the format before it was the Rényi filter."""
+    if "filter" in body:
+        return codec.expect(str, "filter", body["filter"])
+    return "renyi" if body["adaptive"] else None
 
 
 def _checksum(body: Mapping[str, Any]) -> str:

@@ -5,7 +5,8 @@ been paid for by then, whatever it cost. Here an update that does not fit is not
 
 Two ways to count. With parameters fixed in advance, what may be spent is known beforehand and plain
 composition applies (`FourierAccountant`). If parameters are chosen after a look at earlier releases
-(`adaptive=True`), a Rényi filter keeps the books instead (Feldman, Zrnic 2021).
+(`adaptive=True`), a filter keeps the books instead (`accountants.filters`), one that is chosen when
+the budget is made and never changes.
 """
 
 import math
@@ -17,10 +18,10 @@ from typing import Any, Self
 
 import dp_accounting as dpa
 
-from accountants import FourierAccountant, RenyiFilter, validate
+from accountants import FourierAccountant, validate
 from mechanisms import books as bookkeeping
 from mechanisms.book_store import FileStore, MemoryStore, Store
-from mechanisms.books import Books, BudgetFileError, Charge, Ledger, Terms
+from mechanisms.books import FILTERS, Books, BudgetFileError, Charge, Ledger, Terms
 from mechanisms.primitives.discrete_gaussian import delta_slack
 from mechanisms.primitives.sampling import repeated
 from mechanisms.projection import SLACK_SHARE, bounds_with_slack
@@ -52,6 +53,9 @@ class Budget:
       scope: About whom and against whom; see `Scope`.
       limits: (ε, δ) of single clients.
       adaptive: Whether parameters may depend on earlier releases.
+      filter_kind: Which filter then keeps the books: "gaussian" (exact, refuses all but plain
+        Gaussians), "renyi" (anything that has Rényi divergences), or by default "combined" (both,
+        with half of δ each: a little less than the better of the two admits).
       path: A file that is rewritten before `spend` returns, so that a run that dies after an
         update has still paid for it. `Budget.load` reads it. Must not exist yet.
 
@@ -69,6 +73,7 @@ class Budget:
         scope: Scope | None = None,
         limits: Mapping[int, tuple[float, float]] | None = None,
         adaptive: bool = False,
+        filter_kind: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
         terms = Terms(
@@ -77,6 +82,7 @@ class Budget:
             scope=Scope() if scope is None else scope,
             limits={} if limits is None else limits,
             adaptive=adaptive,
+            filter_kind=filter_kind,
         )
         books = Books(identity=secrets.token_hex(16))
         self._keep(terms, MemoryStore(books) if path is None else FileStore.new(path, terms, books))
@@ -115,6 +121,11 @@ class Budget:
     def adaptive(self) -> bool:
         """Whether parameters may depend on earlier releases."""
         return self._terms.adaptive
+
+    @property
+    def filter_kind(self) -> str | None:
+        """Which filter keeps the books if they may; None if not."""
+        return self._terms.filter_kind
 
     @property
     def terms(self) -> Terms:
@@ -258,10 +269,10 @@ def _epsilon(terms: Terms, books: Books, client: int) -> float:
     if not entries:
         return 0.0
     epsilon, delta = terms.limit(client)
-    if terms.adaptive:
-        # A part of δ is set aside beforehand, so that the filter's order never changes.
+    if terms.filter_kind is not None:
+        # A part of δ is set aside beforehand, so that the filter's own never changes.
         reserve = SLACK_SHARE * delta
-        filtered = RenyiFilter(
+        filtered = FILTERS[terms.filter_kind](
             target_epsilon=epsilon,
             delta=delta - reserve,
             neighboring_relation=terms.scope.relation,

@@ -10,6 +10,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 
 from accountants import elementary, gaussian, releases, validate
+from accountants.arrays import FloatArray
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
 from accountants.fourier import fallback
@@ -26,7 +27,7 @@ from accountants.fourier.pairs import (
     explicit_pair,
     unheld,
 )
-from accountants.fourier.profile import Profile, along_contours, on_grid, one_by_one
+from accountants.fourier.profile import DeltaCurve, Profile, along_contours, on_grid, one_by_one
 from accountants.fourier.trade_off import TradeOff, checked, trade_off_from_profile
 
 # An interval wider than this, relative to ε, is worth the second of a costly contour.
@@ -199,8 +200,22 @@ class FourierAccountant(IntervalAccountant):
         points = checked(alphas)
         if self._non_private:
             return TradeOff(points, np.zeros_like(points), np.zeros_like(points))
+        if not self._revealed:
+            return self._trade_off(points)
+        # All is told with chance d, else the rest tells: f(α) = (1 − d)·f′(α/(1 − d)).
+        ends = []
+        for chance, sign in zip(self._chance_revealed(), (1.0, -1.0), strict=True):
+            hidden = max(1.0 - chance, 1e-300)
+            inside = np.minimum(points / hidden * (1.0 - sign * 1e-15), 1.0)
+            ends.append((hidden, self._trade_off(inside)))
+        lower = ends[1][0] * ends[1][1].lower * (1.0 - 1e-15)
+        upper = np.minimum(ends[0][0] * ends[0][1].upper * (1.0 + 1e-15), 1.0 - points)
+        return TradeOff(points, np.minimum(lower, upper), upper)
+
+    def _trade_off(self, points: FloatArray) -> TradeOff:
+        """The same where nothing is revealed."""
         if not self._releases:
-            return trade_off_from_profile(one_by_one(self.get_delta_bounds), points)
+            return trade_off_from_profile(one_by_one(lambda _: Bounds(0.0, 0.0)), points)
         dominating = _Releases.of(self._releases)
         curve = trade_off_from_profile(self._profile(dominating), points)
         # The truth lies below every pair of data sets' curve and above the dominating pair's.
@@ -210,7 +225,37 @@ class FourierAccountant(IntervalAccountant):
             upper = np.minimum(upper, above) if number else above
         return TradeOff(points, curve.lower, np.maximum(curve.lower, upper))
 
-    def _profile(self, releases: "_Releases") -> Profile:
+    def profile(self, tolerance: float = _PROFILE_TOLERANCE) -> Profile:
+        """Bounds of δ at many ε ≥ 0, for one composition's work: a function of an array of ε.
+
+        `get_delta_bounds` gives one δ as tight as wished.
+
+        Args:
+          tolerance: The widest interval to aim for, relative to δ(0).
+
+        >>> from dp_accounting import GaussianDpEvent
+        >>> profile = FourierAccountant().compose(GaussianDpEvent(1.0)).profile()
+        >>> profile(np.array([0.0, 1.0])).upper.round(6).tolist()
+        [0.382925, 0.126937]
+        """
+        tolerance = validate.open_unit("tolerance", tolerance)
+        if self._non_private or not self._releases or self._revealed:
+            return one_by_one(self.get_delta_bounds)
+        dominating = _Releases.of(self._releases)
+        above = self._profile(dominating, tolerance)
+        explicit = _explicit(self._releases, dominating)
+        if not explicit:
+            return above
+        below = [self._profile(pairs, tolerance) for pairs in explicit]
+
+        def between(epsilons: FloatArray) -> DeltaCurve:
+            upper = above(epsilons).upper
+            lower = np.max([profile(epsilons).lower for profile in below], axis=0)
+            return DeltaCurve(epsilons, np.minimum(lower, upper), upper)
+
+        return between
+
+    def _profile(self, releases: "_Releases", tolerance: float | None = None) -> Profile:
         """Bounds of δ at many ε for exactly these pairs."""
         mu = releases.mu()
         if mu is not None:
@@ -224,7 +269,9 @@ class FourierAccountant(IntervalAccountant):
                 return along_contours(composition)
             except ContourError:
                 pass
-        return on_grid(releases.for_grid(self._aim), max(self._aim, _PROFILE_TOLERANCE))
+        if tolerance is None:
+            tolerance = max(self._aim, _PROFILE_TOLERANCE)
+        return on_grid(releases.for_grid(self._aim), tolerance)
 
     def _answer(self, engines: "_Engines") -> Answer:
         dominating = _Releases.of(self._releases)

@@ -1,4 +1,4 @@
-"""`dp-assay calibrate`: how much noise, or how many steps, for a target ε."""
+"""`dp-assay calibrate`: how much noise, or how many steps, for a target ε; how much for a risk."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from dp_accounting import NeighboringRelation
 
 from accountants import FourierAccountant, calibrate_noise, calibrate_steps, validate
-from audits.cli import Commands, options
+from audits.cli import Commands, calibrate_risk, options
 from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps
 from audits.wording import interval, up
 
@@ -21,8 +21,12 @@ examples:
   dp-assay calibrate --epsilon 1 --delta 1e-5 --sampling-rate 0.01 --noise-multiplier 4
       the most steps with this noise
   dp-assay calibrate --epsilon 3 --delta 1e-6 --batch-size 256 --data-size 60000 --epochs 15
+  dp-assay calibrate --advantage 0.1 --sampling-rate 0.01 --steps 10000
+  dp-assay calibrate --tpr 0.05 --fpr 0.01 --sampling-rate 0.01 --steps 10000
+  dp-assay calibrate --mu 1 --slack 1e-6 --sampling-rate 0.01 --steps 10000
+      the noise that keeps an attack's success that small
 
-What is printed has been checked: its proved upper bound of ε is at most the target.
+What is printed has been checked: its proved upper bound is at most the target.
 """
 # A hint need not be sharp, nor go below any noise of use.
 _HINT_TOLERANCE, _LEAST_NOISE = 1e-2, 0.1
@@ -32,15 +36,13 @@ def add(commands: Commands) -> None:
     """Adds the sub-command."""
     parser = commands.add_parser(
         "calibrate",
-        help="how much noise, or how many steps, for a target ε and δ",
+        help="how much noise, or how many steps, for a target ε and δ, or for a risk",
         description="Gives the smallest noise multiplier for --steps, or the most steps for "
-        "--noise-multiplier, whose\ncertified ε is at most the target.",
+        "--noise-multiplier, whose\ncertified ε is at most the target. Instead of --epsilon and "
+        "--delta, a risk may be the target:\nthen it gives a noise multiplier for --steps.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument(
-        "--epsilon", type=float, required=True, metavar="ε", help="the target, positive, such as 1"
-    )
-    options.add_delta(parser)
+    calibrate_risk.add_targets(parser)
     options.add_noise(parser, required=False)
     options.add_steps(parser, default=None)
     options.add_epochs(parser)
@@ -51,6 +53,9 @@ def add(commands: Commands) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
+    calibrate_risk.refuse_what_does_not_fit(given)
+    if given.epsilon is None:
+        return calibrate_risk.run(given)
     target = validate.positive("--epsilon", given.epsilon)
     delta, sampling = options.read_delta(given), options.read_sampling(given)
     wants_noise = given.steps is not None or given.epochs is not None

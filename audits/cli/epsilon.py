@@ -61,7 +61,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--tight",
         action="store_true",
-        help="for fixed_size: solve the adversary's control problem, about 0.5% wide; seconds to "
+        help="for fixed_size: solve the adversary's control problem, about 0.5%% wide; seconds to "
         "minutes, with a progress line",
     )
     options.add_json(parser)

@@ -300,6 +300,52 @@ def test_calibrate_refuses(capsys, more, named):
     assert named in capsys.readouterr().err
 
 
+def test_calibrate_to_a_risk(capsys):
+    """Closed forms of plain Gaussians, μ = √T/σ: 2Φ(μ/2) − 1 = 0.1 at μ = 0.2513227, and Φ⁻¹(0.05)
+    − Φ⁻¹(0.01) = 0.6814942 (tables of Φ).
+    """
+    for target, mu, tight in (
+        (["--advantage", "0.1"], 0.2513227, 1e-6),
+        (["--tpr", "0.05", "--fpr", "0.01"], 0.6814942, 1e-5),
+        (["--mu", "2"], 2.0, 1e-9),
+    ):
+        assert main(["calibrate", *target, "--steps", "4", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["noise_multiplier"] == pytest.approx(2.0 / mu, rel=tight)
+        assert found["found"]["upper"] <= float(target[1])
+
+
+def test_calibrate_to_a_risk_in_words(capsys):
+    given = ["calibrate", "--advantage", "0.1", "--sampling-rate", "0.01", "--steps", "1000"]
+    assert main(given) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("noise multiplier 1.4")
+    assert "an attack's advantage, target 0.1, in [0.0" in out
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (["--epsilon", "1"], "`--delta` must be given"),
+        (["--tpr", "0.1"], "`--fpr` must be given"),
+        (["--advantage", "0.1", "--delta", "1e-5"], "`--delta` must be left out"),
+        (["--advantage", "0.1", "--slack", "0.1"], "`--slack` must be left out"),
+        (["--advantage", "2"], "`--advantage` must be in (0, 1)"),
+        (["--tpr", "0.1", "--fpr", "0.2"], "`--tpr` must be above"),
+        (["--mu", "1", "--noise-multiplier", "1"], "`--steps` must be given"),
+    ],
+)
+def test_calibrate_to_a_risk_refuses(capsys, given, named):
+    assert main(["calibrate", "--steps", "3", *given]) == 2
+    assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [[], ["--advantage", "0.1", "--mu", "1"]])
+def test_one_target_is_given(given):
+    with pytest.raises(SystemExit, match="2"):
+        main(["calibrate", "--steps", "3", *given])
+
+
 FIXED_SIZE = {
     "--noise-multiplier": "1",
     "--sampling-rate": "0.1",

@@ -300,6 +300,13 @@ def _trained() -> pvi.FederatedAveraging:
 Maker = Callable[[], Any]
 
 EXAMPLES: dict[str, Maker] = {
+    "advantage": lambda: 0.1,
+    "diameter": lambda: 4.0,
+    "epochs": lambda: 3,
+    "false_positive_rate": lambda: 0.01,
+    "smoothness": lambda: 1.0,
+    "step_size": lambda: 0.5,
+    "strong_convexity": lambda: 0.1,
     "acknowledgement": lambda: pvi.Acknowledgement(client=0, sequence=1, applied=True),
     "accountant": _accountant,
     "alpha": lambda: 0.1,
@@ -450,6 +457,10 @@ EXAMPLES: dict[str, Maker] = {
     "word": lambda: audits.Word.NOT_REFUTED,
 }
 OWN: dict[str, dict[str, Maker]] = {
+    "accountants.CombinedFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
+    "accountants.GaussianFilter.admits": {"event": lambda: dpa.GaussianDpEvent(20.0)},
+    "accountants.GaussianFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
+    "accountants.calibrate_noise_to_risk": {"mu": lambda: 1.0},
     "accountants.RenyiFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.classical.gaussian_epsilon": {"noise_multiplier": lambda: 20.0},
     "audits.Claim.of": {"stated": _claim},
@@ -477,6 +488,7 @@ OWN: dict[str, dict[str, Maker]] = {
             Row(accountant="dp-assay x", lower=0.0, upper=1.0, seconds=0.1, ours=True),
         )
     },
+    "accountants.DiscreteGaussianDpEvent": {"standard_deviation": lambda: 2.0},
     "accountants.EpsilonCurve": {
         "steps": lambda: np.array([1, 2]),
         "lower": lambda: np.array([1.0, 2.0]),
@@ -488,6 +500,7 @@ OWN: dict[str, dict[str, Maker]] = {
         "advantage": lambda: accountants.Bounds(0.1, 0.2),
     },
     "accountants.UserDpEvent": {"records": lambda: 2},
+    "accountants.cyclic_poisson_event": {"bands": lambda: 3, "steps": lambda: 10},
     "accountants.classical.advanced_composition": {"epsilon": lambda: 0.5},
     "accountants.codec.check_format": {
         "kind": lambda: "k",

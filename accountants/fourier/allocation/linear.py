@@ -72,14 +72,14 @@ _MANY, _NEGLIGIBLE = 0.05, 1e-23
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Where X is put: nodes jh up to `top`, above which it jumps (inf: nowhere).
+    """Where X is put: nodes jh up to R, above which it jumps, if it does.
 
     Attributes:
       copies: T.
       shift: 1/σ.
       step: h.
-      top: log R, R the last node.
-      nodes: How many up to R.
+      nodes: How many up to R, the last one.
+      jumps: Whether anything is above R.
       outline: Of the sum of T.
     """
 

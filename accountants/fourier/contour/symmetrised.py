@@ -101,6 +101,7 @@ class SymmetrisedLine:
       t_max: The largest frequency that will be asked for.
       exponent: E: see the module.
       refine: Whether the line is for the tilt `theta_max` only.
+      direction: Always `SYMMETRISED`.
     """
 
     sampling_rate: float

@@ -254,3 +254,38 @@ def test_a_real_release_stays_within_its_budget():
     )
     run.run(5)
     assert 0 < epsilon_bounds(run.transcript, Scope(), 1e-5).upper <= 3.0
+
+
+def test_a_file_of_the_format_before_goes_on_with_its_renyi_filter(tmp_path):
+    """Such a file says `adaptive` and no filter; it is read, and written, as it was."""
+    path = tmp_path / "budget.json"
+    Budget(target_epsilon=1.0, delta=1e-5, adaptive=True, filter_kind="renyi", path=path)
+    assert '"dp-assay/budget-2"' in path.read_text()
+    assert '"filter"' not in path.read_text()
+    resumed = Budget.load(path)
+    assert resumed.filter_kind == "renyi"
+    resumed.spend(0, dpa.GaussianDpEvent(50.0), 152)
+    assert not resumed.admits(0, dpa.GaussianDpEvent(50.0))
+    assert '"dp-assay/budget-2"' in path.read_text()
+
+
+@pytest.mark.parametrize(("kind", "most"), [("gaussian", 179), ("combined", 165), ("renyi", 152)])
+def test_the_filter_is_chosen_once_and_kept(tmp_path, kind, most):
+    """Counts of σ = 50 at (1, 1e-5): the exact 179 is by μ = √n/50; the others are below it."""
+    path = tmp_path / "budget.json"
+    Budget(target_epsilon=1.0, delta=1e-5, adaptive=True, filter_kind=kind, path=path)
+    budget = Budget.load(path)
+    assert budget.filter_kind == kind
+    budget.spend(0, dpa.GaussianDpEvent(50.0), most)
+    assert not Budget.load(path).admits(0, dpa.GaussianDpEvent(50.0))
+    assert gaussian_epsilon(math.sqrt(most) / 50.0, 1e-5) <= 1.0
+    assert budget.admits(1, dpa.LaplaceDpEvent(1e3)) is (kind != "gaussian")
+
+
+def test_a_filter_is_for_adaptive_budgets():
+    assert Budget(target_epsilon=1.0, delta=1e-5, adaptive=True).filter_kind == "combined"
+    assert Budget(target_epsilon=1.0, delta=1e-5).filter_kind is None
+    with pytest.raises(ValueError, match="`filter_kind` must be left out"):
+        Budget(target_epsilon=1.0, delta=1e-5, filter_kind="renyi")
+    with pytest.raises(ValueError, match="`filter_kind` must be one of"):
+        Budget(target_epsilon=1.0, delta=1e-5, adaptive=True, filter_kind="natural")
