@@ -1,4 +1,4 @@
-"""Hypothesis profiles and the floor on the number of tests."""
+"""Hypothesis profiles, slow notebooks, and the floor on the number of tests."""
 
 import os
 
@@ -20,6 +20,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0,
         help="fail when fewer tests than this were run or skipped",
     )
+
+
+# A notebook cannot mark itself; these train for minutes.
+_SLOW_NOTEBOOKS = ("07_dp_pvi_end_to_end.ipynb",)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the notebooks that take minutes."""
+    for item in items:
+        if item.path.name in _SLOW_NOTEBOOKS:
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(trylast=True)
