@@ -51,7 +51,9 @@ def _event(release: Release) -> Any:
     import dp_accounting as dpa
     from dp_accounting import dp_event
 
-    noise = functools.partial(dpa.GaussianDpEvent, release.get("noise_multiplier"))
+    def noise() -> Any:
+        return dpa.GaussianDpEvent(release["noise_multiplier"])
+
     match release["kind"]:
         case "gaussian":
             return noise()

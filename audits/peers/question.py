@@ -46,17 +46,16 @@ def _words(event: dpa.DpEvent) -> dict[str, Any]:
             return {"kind": "gaussian", "noise_multiplier": event.noise_multiplier}
         case dpa.LaplaceDpEvent():
             return {"kind": "laplace", "noise_multiplier": event.noise_multiplier}
-        case dpa.PoissonSampledDpEvent(event=dpa.GaussianDpEvent()):
-            noise = {"noise_multiplier": event.event.noise_multiplier}
+        case dpa.PoissonSampledDpEvent(event=dpa.GaussianDpEvent() as noise):
             return {
                 "kind": "poisson_gaussian",
-                **noise,
+                "noise_multiplier": noise.noise_multiplier,
                 "sampling_rate": event.sampling_probability,
             }
-        case dpa.SampledWithoutReplacementDpEvent(event=dpa.GaussianDpEvent()):
+        case dpa.SampledWithoutReplacementDpEvent(event=dpa.GaussianDpEvent() as noise):
             return {
                 "kind": "fixed_size_gaussian",
-                "noise_multiplier": event.event.noise_multiplier,
+                "noise_multiplier": noise.noise_multiplier,
                 "dataset_size": event.source_dataset_size,
                 "batch_size": event.sample_size,
             }
@@ -79,10 +78,10 @@ def _words(event: dpa.DpEvent) -> dict[str, Any]:
                 "sensitivities": list(event.sensitivities),
                 "probabilities": list(event.sampling_probs),
             }
-        case BallsInBinsDpEvent(event=dpa.GaussianDpEvent()):
+        case BallsInBinsDpEvent(event=dpa.GaussianDpEvent() as noise):
             return {
                 "kind": "balls_in_bins",
-                "noise_multiplier": event.event.noise_multiplier,
+                "noise_multiplier": noise.noise_multiplier,
                 "steps_per_epoch": event.steps_per_epoch,
             }
     return {"kind": type(event).__name__}

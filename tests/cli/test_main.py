@@ -31,6 +31,43 @@ def test_crosscheck_prints_a_table(capsys):
     assert "consistent: True" in out
 
 
+def test_the_suite_is_shown_from_the_record_and_what_does_not_fit_is_refused(
+    capsys, monkeypatch, tmp_path
+):
+    from audits.peers import asking, scoreboard
+
+    class Peer:
+        def __init__(self, peer):
+            self.peer = peer
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def ask(self, question, seconds):
+            return {"upper": 0.0, "seconds": 0.1}
+
+    monkeypatch.setattr(scoreboard, "Asked", Peer)
+    assert asking.Asked is not Peer
+    record = tmp_path / "record.json"
+    monkeypatch.setattr(scoreboard, "RECORD", record)
+    command = ["crosscheck", "--suite", "opendp"]
+    assert main([*command, "--output", str(record)]) == 1  # ε = 0 is too low for most of them
+    capsys.readouterr()
+    assert main([*command, "--recorded", "--json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["peer"] == "opendp"
+    assert row["counts"]["too low"] > 100
+    assert row["lowest"][0] == -1.0
+    assert main(["crosscheck", "--suite", "nobody"]) == 2
+    assert "opendp" in capsys.readouterr().err
+    assert main(["crosscheck", "--recorded", *SETTING]) == 2
+    assert main(["crosscheck", "--delta", "1e-5"]) == 2
+    assert "--noise-multiplier" in capsys.readouterr().err
+
+
 def test_crosscheck_json_and_exit_code_of_a_conflict(capsys):
     code = main(
         [
