@@ -104,6 +104,9 @@ class Row:
     """One peer's score.
 
     Attributes:
+      peer: Its name.
+      gives: What it says of its own answers.
+      requirements: What was installed.
       counts: How many questions ended with each word.
       lowest: The excess furthest below 0, and the name of its question.
       loosest: The median excess of what is loose.
