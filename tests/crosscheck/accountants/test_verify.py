@@ -225,8 +225,9 @@ def test_both_orders_of_responses_count():
 
 
 def test_nothing_of_it_is_imported_with_the_accountants():
-    code = "import accountants, audits, sys; assert not any('flint' in m for m in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import accountants, audits, sys; print([m for m in sys.modules if 'flint' in m])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
 # Past errors, put back.
@@ -264,7 +265,7 @@ def test_the_schema_describes_them():
     folder = Path(known_answers.__file__).parent
     schema = json.loads((folder / "answers.schema.json").read_text(encoding="utf-8"))
     body = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(body)
+    assert list(jsonschema.Draft202012Validator(schema).iter_errors(body)) == []
 
 
 def quick(answer):
