@@ -27,6 +27,7 @@ from pvi.history import Callback, History, Progress, Report, RoundEvent
 from pvi.messages import (
     Acknowledgement,
     ProtocolError,
+    Revision,
     Snapshot,
     StaleSnapshotError,
     Update,
@@ -76,8 +77,10 @@ from pvi.strategies import (
     WholeShard,
     Wish,
 )
+from pvi.wire import PROTOCOL, Codec, Delivery, Kind, WireError
 
 __all__ = [
+    "PROTOCOL",
     "SGD",
     "Acknowledgement",
     "Adagrad",
@@ -98,9 +101,11 @@ __all__ = [
     "CheckpointError",
     "Client",
     "ClientSampling",
+    "Codec",
     "Companion",
     "Context",
     "DataSampling",
+    "Delivery",
     "Draw",
     "ExactModel",
     "ExactSolver",
@@ -111,6 +116,7 @@ __all__ = [
     "GradientSolver",
     "History",
     "ImproperGaussianError",
+    "Kind",
     "LinearRegression",
     "LocalProblem",
     "LocalResult",
@@ -126,6 +132,7 @@ __all__ = [
     "ProtocolError",
     "RecordSampling",
     "Report",
+    "Revision",
     "RoundEvent",
     "Rule",
     "Sampler",
@@ -145,6 +152,7 @@ __all__ = [
     "Update",
     "VirtualShards",
     "WholeShard",
+    "WireError",
     "Wish",
     "Withdrawal",
     "committee",

@@ -64,8 +64,8 @@ class Companion(Protocol):
         ...
 
 
-def encode(kind: str, packed: Packed) -> bytes:
-    """The file of a state; `kind` says whose.
+def encode(kind: Any, packed: Packed, *, form: bytes = _FORMAT) -> bytes:
+    """The file of a state; `kind` says whose, `form` is the line that names the format.
 
     Raises:
       CheckpointError: There is something that cannot be written.
@@ -87,7 +87,7 @@ def encode(kind: str, packed: Packed) -> bytes:
         raise CheckpointError(f"cannot save: {error}") from error
     parts = [array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays.values()]
     body = b"".join([text, b"\n", *parts])
-    return _FORMAT + hashlib.sha256(body).hexdigest().encode("ascii") + b"\n" + body
+    return form + hashlib.sha256(body).hexdigest().encode("ascii") + b"\n" + body
 
 
 def decode(kind: str, content: bytes) -> Packed:
@@ -96,24 +96,42 @@ def decode(kind: str, content: bytes) -> Packed:
     Raises:
       CheckpointError: The content is damaged, or of another kind or format.
     """
-    if not content.startswith(_FORMAT):
-        found = content[: len(_FORMAT)]
-        raise CheckpointError(f"the format must be {_FORMAT!r}, got {found!r}: another file")
-    body = content[len(_FORMAT) + _DIGEST :]
+    found, packed = read(content, form=_FORMAT)
+    if found != kind:
+        raise CheckpointError(f"the file is a checkpoint of a {found!r}; a {kind!r} is needed")
+    return packed
+
+
+def read(content: bytes, *, form: bytes, longest_header: int | None = None) -> tuple[Any, Packed]:
+    """What `encode` was given: the kind, which may be anything that JSON holds, and the state.
+
+    Args:
+      content: The bytes.
+      form: The line that names the format.
+      longest_header: The most bytes that the JSON may have, where it is a stranger's: unlike the
+        arrays, which are as long in memory as they are here, JSON unfolds.
+
+    Raises:
+      CheckpointError: The content is damaged, or of another format.
+    """
+    if not content.startswith(form):
+        raise CheckpointError(
+            f"the format must be {form!r}, got {content[: len(form)]!r}: another file"
+        )
+    body = content[len(form) + _DIGEST :]
     digest = hashlib.sha256(body).hexdigest().encode("ascii") + b"\n"
-    if content[len(_FORMAT) : len(_FORMAT) + _DIGEST] != digest:
+    if content[len(form) : len(form) + _DIGEST] != digest:
         raise CheckpointError("the checksum does not match: the file is damaged or cut off")
     try:
-        header = json.loads(body[: body.index(b"\n")], parse_constant=_refuse)
+        end = body.index(b"\n", 0, longest_header)
+        header = json.loads(body[:end], parse_constant=_refuse)
         found, facts, listed = header["kind"], header["facts"], header["arrays"]
-        arrays = _arrays(listed, body, body.index(b"\n") + 1)
+        arrays = _arrays(listed, body, end + 1)
     except CheckpointError:
         raise
     except Exception as error:
         raise CheckpointError(f"the header is not one: {error!r}") from error
-    if found != kind:
-        raise CheckpointError(f"the file is a checkpoint of a {found!r}; a {kind!r} is needed")
-    return Packed(facts, arrays)
+    return found, Packed(facts, arrays)
 
 
 def _arrays(listed: Any, body: bytes, offset: int) -> dict[str, npt.NDArray[Any]]:

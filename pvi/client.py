@@ -10,6 +10,7 @@ from pvi.gaussian import MeanFieldGaussian
 from pvi.messages import (
     Acknowledgement,
     ProtocolError,
+    Revision,
     Snapshot,
     StaleSnapshotError,
     Update,
@@ -75,6 +76,7 @@ class Client:
         self.alter = None if alter is None else function("alter", alter)
         self.state = strategy.initial_state()
         self.sequence = 0
+        self.revisions = 0
         self.pending: Pending | None = None
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Update:
@@ -152,6 +154,30 @@ class Client:
                 f"client {self.number} cannot adopt a factor while an update is unresolved"
             )
         self.factor = factor
+
+    def revise(self, revision: Revision) -> bool:
+        """Follows the next revision; gives False for one that was followed already.
+
+        Raises:
+          ProtocolError: One before it is missing, or it belongs after another update.
+        """
+        self._check_recipient(instance("revision", revision, Revision).client)
+        if revision.number <= self.revisions:
+            return False
+        if revision.number > self.revisions + 1 or revision.sequence != self.sequence:
+            raise ProtocolError(
+                f"revision {revision.number} after update {revision.sequence} reached client "
+                f"{self.number} after revision {self.revisions} and update {self.sequence}"
+            )
+        share = revision.share
+        if share.precision.shape[-1] != self.factor.dimension:
+            raise ProtocolError(f"a revision's share has {share.dimension} coordinates")
+        if revision.kind == "reset":
+            self.reset(share)
+        else:
+            self.adopt(self.factor * share)
+        self.revisions = revision.number
+        return True
 
     @property
     def factors(self) -> int:

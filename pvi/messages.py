@@ -15,9 +15,10 @@ its last update, the third term is 1.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pvi.gaussian import MeanFieldGaussian
-from pvi.validate import at_least, flag, instance
+from pvi.validate import at_least, flag, instance, one_of
 
 
 class ProtocolError(RuntimeError):
@@ -101,3 +102,30 @@ class Acknowledgement:
         at_least("client", self.client, 0)
         at_least("sequence", self.sequence, 0)
         flag("applied", self.applied)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Revision:
+    """The server's word on a client's factor, outside of any update.
+
+    Attributes:
+      client: The client for which it is meant.
+      number: The server counts its revisions of this client 1, 2, 3, …
+      sequence: The number of the client's last resolved update, after which this one follows.
+      kind: "adopt": the client's factor is multiplied by `share`. "reset": each of its factors
+        becomes `share`; see `Client.reset`.
+      share: A factor, which must follow from public state.
+    """
+
+    client: int
+    number: int
+    sequence: int
+    kind: Literal["adopt", "reset"]
+    share: MeanFieldGaussian
+
+    def __post_init__(self) -> None:
+        at_least("client", self.client, 0)
+        at_least("number", self.number, 1)
+        at_least("sequence", self.sequence, 0)
+        one_of("kind", self.kind, ("adopt", "reset"))
+        instance("share", self.share, MeanFieldGaussian)

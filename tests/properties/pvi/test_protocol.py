@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 from pvi import (
+    PROTOCOL,
     Acknowledgement,
     Client,
     ExactSolver,
@@ -33,6 +34,7 @@ from pvi import (
     MeanFieldGaussian,
     PartState,
     ProtocolError,
+    Revision,
     Sequential,
     Server,
     Shard,
@@ -154,6 +156,65 @@ class Network(RuleBasedStateMachine):
 RNG = np.random.default_rng(0)
 TestNetwork = Network.TestCase
 TestNetwork.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+class Bytes(list):
+    """A bag that holds what the codec makes of messages; they come out as what it makes of that."""
+
+    def append(self, message):
+        super().append(PROTOCOL.encode(message, run="a run"))
+
+    def extend(self, messages):
+        for message in messages:
+            self.append(message)
+
+    def __getitem__(self, index):
+        return PROTOCOL.decode(super().__getitem__(index)).message
+
+    def __iter__(self):
+        return (PROTOCOL.decode(content).message for content in super().__iter__())
+
+    def pop(self, index):
+        return PROTOCOL.decode(super().pop(index)).message
+
+
+class NetworkOfBytes(Network):
+    """The same over the codec."""
+
+    def __init__(self):
+        super().__init__()
+        self.bag = Bytes()
+
+
+TestNetworkOfBytes = NetworkOfBytes.TestCase
+TestNetworkOfBytes.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+@pytest.mark.parametrize("kind", ["adopt", "reset"])
+def test_a_revision_is_followed_once_and_in_its_turn(kind):
+    """Doubled, late, early, and between a proposal and its end."""
+    server, client = Server(PRIOR, 1), Client(0, IntegerStrategy(0))
+    share = MeanFieldGaussian(natural_mean=[7.0], precision=[2.0])
+
+    def revision(number, sequence):
+        return Revision(client=0, number=number, sequence=sequence, kind=kind, share=share)
+
+    assert client.revise(revision(1, 0))
+    assert not client.revise(revision(1, 0))
+    np.testing.assert_array_equal(client.factor.vector, share.vector)
+    update = client.propose(server.snapshot(0), RNG)
+    for wrong in (revision(3, 0), revision(2, 1), revision(2, 0)):
+        with pytest.raises(ProtocolError):
+            client.revise(wrong)
+    client.acknowledge(server.receive(update)[0])
+    with pytest.raises(ProtocolError, match="after update 0"):
+        client.revise(revision(2, 0))
+    assert client.revise(revision(2, 1))
+    kept = share if kind == "reset" else share * update.change * share
+    np.testing.assert_array_equal(client.factor.vector, kept.vector)
+    wide = MeanFieldGaussian.unit(2)
+    with pytest.raises(ProtocolError, match="2 coordinates"):
+        client.revise(Revision(client=0, number=3, sequence=1, kind=kind, share=wide))
 
 
 class AppliesRepeats(Server):
