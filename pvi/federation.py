@@ -10,6 +10,7 @@ from pvi import federation_state
 from pvi.archive import Apply, Companion, Packed
 from pvi.client import Client
 from pvi.gaussian import MeanFieldGaussian
+from pvi.generator_state import ClientRandomness
 from pvi.history import Callback, History, Report, RoundEvent
 from pvi.messages import Snapshot
 from pvi.schedule import Explained, Schedule
@@ -41,6 +42,8 @@ class Federation:
 
     Attributes:
       companion: What is saved and restored with the federation; see `pvi.checkpoint`.
+      client_rng: Gives a client's randomness for its update of a number, where clients do not share
+        `rng`: then they may compute anywhere, in any order, with the same result.
 
     Example:
       >>> from pvi import Client, ExactSolver, LinearRegression, Sequential, Shard, WholeShard
@@ -82,6 +85,7 @@ class Federation:
         self._entries: list[tuple[int, FloatArray, float, int, str]] = []
         self.held: dict[int, Snapshot] = {}
         self.companion: Companion | None = None
+        self.client_rng: ClientRandomness | None = None
 
     @property
     def posterior(self) -> MeanFieldGaussian:
@@ -183,7 +187,8 @@ class Federation:
             raise ValueError(f"the schedule gave the group {group}; a client may occur once in it")
         try:
             updates = [
-                self.clients[client].propose(self._snapshot(client), self.rng) for client in group
+                self.clients[client].propose(self._snapshot(client), self._rng_of(client))
+                for client in group
             ]
             answers = self.server.receive(*updates, rng=self.rng)
         except BaseException:  # whoever interrupts a run may go on with it
@@ -195,6 +200,11 @@ class Federation:
             self.updates += answer.applied
             if self.schedule.stale:
                 self.held[client] = self.server.snapshot(client)
+
+    def _rng_of(self, client: int) -> np.random.Generator:
+        if self.client_rng is None:
+            return self.rng
+        return self.client_rng(client, self.clients[client].sequence + 1)
 
     def _withdraw(self, group: tuple[int, ...]) -> None:
         """Drops what the group had proposed, so that the federation can go on after an error."""

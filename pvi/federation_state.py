@@ -56,7 +56,7 @@ def pack(federation: "Federation") -> Packed:
         "last": [None if last is None else last.round for last in server.last],
         "updates": federation.updates,
         "rng": federation.rng.bit_generator.state,
-        "clients": [_pack_client(client, arrays) for client in federation.clients],
+        "clients": [pack_client(client, arrays) for client in federation.clients],
         "held": [
             [number, held.round, held.resolved, held.applied]
             for number, held in federation.held.items()
@@ -68,8 +68,8 @@ def pack(federation: "Federation") -> Packed:
 
 def unpack(packed: Packed, federation: "Federation") -> Apply:
     """Checks a state against itself and against the federation, and gives what applies it."""
-    facts, saved = packed.facts, _Saved(packed, federation)
-    server, clients = federation.server, federation.clients
+    facts, server, clients = packed.facts, federation.server, federation.clients
+    saved = Saved(packed, server.prior.dimension, server.posterior.batch_shape)
     if len(facts["clients"]) != len(clients):
         raise CheckpointError(
             f"it holds {len(facts['clients'])} clients; the federation has {len(clients)}"
@@ -119,13 +119,13 @@ def unpack(packed: Packed, federation: "Federation") -> Apply:
     return apply
 
 
-class _Saved:
+class Saved:
     """The arrays of a file; each is taken once, with its shape and its values checked."""
 
-    def __init__(self, packed: Packed, federation: "Federation") -> None:
+    def __init__(self, packed: Packed, dimension: int, batch_shape: tuple[int, ...] = ()) -> None:
         self._arrays = dict(packed.arrays)
-        self._dimension = federation.server.prior.dimension
-        self._batch_shape = federation.server.posterior.batch_shape
+        self._dimension = dimension
+        self._batch_shape = batch_shape
 
     def take(self, name: str) -> FloatArray:
         """Gives an array of finite numbers."""
@@ -247,7 +247,8 @@ def _unheard(
     ]
 
 
-def _pack_client(client: Client, arrays: dict[str, Any]) -> dict[str, Any]:
+def pack_client(client: Client, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Gives what `Saved.client` reads, and puts the client's arrays among the others."""
     place = f"client/{client.number}"
     arrays[f"{place}/factor"] = client.factor.vector
     fields: dict[str, Any] = {

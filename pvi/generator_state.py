@@ -1,10 +1,26 @@
-"""A numpy generator's state from a file."""
+"""A numpy generator's state from a file, and generators that clients do not share."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pvi.archive import CheckpointError
+from pvi.validate import at_least
+
+ClientRandomness: TypeAlias = Callable[[int, int], np.random.Generator]
+"""Gives the generator for a client's update of a number."""
+
+
+def pinned(seed: int) -> ClientRandomness:
+    """For simulations and trials: streams that follow from a seed, one for each client's update.
+
+    >>> first, second = pinned(1)(0, 1), pinned(1)(0, 2)
+    >>> bool(first.random() == pinned(1)(0, 1).random()), bool(first.random() == second.random())
+    (True, False)
+    """
+    at_least("seed", seed, 0, 2**63)
+    return lambda client, number: np.random.default_rng([seed, 1 + client, number])
 
 
 def checked_state(state: Any, rng: np.random.Generator) -> dict[str, Any]:

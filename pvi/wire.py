@@ -20,7 +20,7 @@ import numpy as np
 from pvi.archive import CheckpointError, Packed, encode, read
 from pvi.gaussian import MeanFieldGaussian
 from pvi.messages import Acknowledgement, Revision, Snapshot, Update, Withdrawal
-from pvi.validate import at_least, checked, instance, sequence, shown
+from pvi.validate import at_least, checked, function, instance, sequence, shown
 
 _FORM = b"pvi-wire-1\n"
 _LONGEST_NAME = 64
@@ -53,6 +53,9 @@ class Kind:
 
     def __post_init__(self) -> None:
         _word("name", self.name)
+        instance("message", self.message, type)
+        function("pack", self.pack)
+        function("unpack", self.unpack)
 
     @classmethod
     def of(cls, name: str, kind: type[Any]) -> Self:
@@ -62,7 +65,7 @@ class Kind:
         Traceback (most recent call last):
         ValueError: `kinds` must have different names and types, got 'twice'.
         """
-        if not dataclasses.is_dataclass(kind):
+        if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
             raise TypeError(f"`kind` must be a dataclass, got {shown(kind)}.")
         names = [field.name for field in dataclasses.fields(kind)]
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pvi.archive import Apply, CheckpointError, Companion, Packed
-from pvi.generator_state import checked_state
+from pvi.generator_state import ClientRandomness, checked_state
 from pvi.models.protocol import PointModel
 from pvi.shard import Shard
 from pvi.solvers.problem import Context
@@ -57,6 +57,7 @@ class FederatedAveraging:
       weights: The current weights, (..., d), read-only.
       round: The number of rounds made.
       companion: What is saved and restored with the training; see `pvi.checkpoint`.
+      client_rng: As in `Federation`.
 
     Example:
       >>> from pvi import SGD, LinearRegression
@@ -113,6 +114,7 @@ class FederatedAveraging:
         self.weights = read_only(first)
         self.round = 0
         self.companion: Companion | None = None
+        self.client_rng: ClientRandomness | None = None
 
     @property
     def history(self) -> FloatArray:
@@ -181,14 +183,35 @@ class FederatedAveraging:
 
     def _change(self, client: int) -> FloatArray:
         """What the client sends: how its local steps move the weights, altered."""
-        state = self._states[client] if self._persistent else {}
-        local = self.weights
-        for _ in range(self._local_steps):
-            gradient = self._model.scores(local, self._shards[client]).mean(axis=-2)
-            step, state = self._rule.step(gradient - self._penalty * local, state)
-            local = local + step
-        self._states[client] = state
-        change = local - self.weights
+        change, self._states[client] = descend(
+            self._model,
+            self._shards[client],
+            self.weights,
+            self._states[client] if self._persistent else {},
+            rule=self._rule,
+            steps=self._local_steps,
+            penalty=self._penalty,
+        )
         if self._alter is None:
             return change
-        return self._alter(change, Context(client=client, round=self.round, rng=self._rng))
+        own = self.client_rng(client, self.round) if self.client_rng else self._rng
+        return self._alter(change, Context(client=client, round=self.round, rng=own))
+
+
+def descend(
+    model: PointModel,
+    shard: Shard,
+    weights: FloatArray,
+    state: State,
+    *,
+    rule: Rule,
+    steps: int,
+    penalty: float,
+) -> tuple[FloatArray, State]:
+    """One client's local steps: how they move the weights, and the rule's new state."""
+    local = weights
+    for _ in range(steps):
+        gradient = model.scores(local, shard).mean(axis=-2)
+        step, state = rule.step(gradient - penalty * local, state)
+        local = local + step
+    return local - weights, state

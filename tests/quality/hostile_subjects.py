@@ -79,6 +79,7 @@ RESULTS = {
     "mechanisms.Screened",
     "pvi.Alteration",
     "pvi.Batch",
+    "pvi.Delivery",
     "pvi.Draw",
     "pvi.LocalResult",
     "pvi.Packed",
@@ -150,6 +151,15 @@ def _federation() -> pvi.Federation:
 
 def _snapshot() -> pvi.Snapshot:
     return pvi.Snapshot(client=0, round=1, posterior=_q(), resolved=0, applied=False)
+
+
+_REVISION: dict[str, Any] = {
+    "client": 0,
+    "number": 1,
+    "sequence": 0,
+    "kind": "reset",
+    "share": _q(),
+}
 
 
 def _proposing() -> pvi.Client:
@@ -697,8 +707,23 @@ OWN: dict[str, dict[str, Maker]] = {
         "expected_size": lambda: 1.0,
     },
     "pvi.Client.acknowledge": {"self": _proposing},
+    "pvi.Client.revise": {"revision": lambda: pvi.Revision(**_REVISION, share=_q())},
+    "pvi.Codec": {"kinds": lambda: pvi.PROTOCOL.kinds},
+    "pvi.Codec.decode": {
+        "content": lambda: pvi.PROTOCOL.encode(_snapshot(), run="a"),
+    },
+    "pvi.Codec.encode": {"message": _snapshot, "run": lambda: "a"},
+    "pvi.Codec.including": {"kinds": lambda: pvi.Kind.of("shard", pvi.Shard)},
+    "pvi.Kind": {
+        "name": lambda: "a",
+        "message": lambda: pvi.Snapshot,
+        "pack": lambda: pvi.PROTOCOL.kinds[0].pack,
+        "unpack": lambda: pvi.PROTOCOL.kinds[0].unpack,
+    },
+    "pvi.Kind.of": {"name": lambda: "a", "kind": lambda: pvi.Snapshot},
     "pvi.Client.retry": {"self": _proposing},
     "pvi.Client.withdraw": {"self": _proposing},
+    "pvi.Delivery": {"run": lambda: "a", "message": _snapshot},
     "pvi.Draw": {"rows": _shard, "factor": lambda: 1.0},
     "pvi.ExactSolver.solve": {},
     "pvi.FederatedAveraging.run": {},
@@ -730,6 +755,7 @@ OWN: dict[str, dict[str, Maker]] = {
         "change": lambda: 0.1,
         "seconds": lambda: 0.1,
     },
+    "pvi.Revision": {"kind": lambda: "reset", "share": _q, "number": lambda: 1},
     "pvi.Server.receive": {"updates": lambda: _update()},
     "pvi.Server.withdraw": {"withdrawal": lambda: pvi.Withdrawal(client=0, sequence=1)},
     "pvi.ServerContext": {"clients": lambda: (0,)},
