@@ -64,6 +64,11 @@ class AveragingRun:
         self.averaging.companion = RunState(self._recorder, contributions)
 
     @property
+    def round(self) -> int:
+        """The number of rounds made."""
+        return self.averaging.round
+
+    @property
     def estimate(self) -> FloatArray:
         """The present weights."""
         return self.averaging.weights

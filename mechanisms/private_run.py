@@ -33,6 +33,7 @@ from pvi import (
     restore,
     save,
 )
+from pvi.schedule import Explained
 from pvi.validate import function, having, sequence
 
 _HOOK = ("memory", "screened")
@@ -151,6 +152,17 @@ class PrivateRun:
     def estimate(self) -> FloatArray:
         """The posterior's mean."""
         return self.posterior.mean
+
+    @property
+    def round(self) -> int:
+        """The number of rounds made."""
+        return self.federation.server.round
+
+    @property
+    def note(self) -> str:
+        """Why the last round was not the one that the schedule intended; "" if it was."""
+        schedule = self.federation.schedule
+        return schedule.note if isinstance(schedule, Explained) else ""
 
     @property
     def transcript(self) -> Transcript:

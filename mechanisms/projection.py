@@ -152,19 +152,37 @@ def epsilon_bounds(transcript: Sequence[Release], scope: Scope, delta: float) ->
       UnsupportedEventError: No proof is known, or the slack of discrete noise is not small
         against δ.
     """
+    found = epsilon_by_client(transcript, scope, delta).values()
+    return Bounds(
+        max((bounds.lower for bounds in found), default=0.0),
+        max((bounds.upper for bounds in found), default=0.0),
+    )
+
+
+@checked(scope=Scope)
+def epsilon_by_client(
+    transcript: Sequence[Release], scope: Scope, delta: float
+) -> Mapping[int, Bounds]:
+    """A certified interval for each client's ε(δ), the slack of discrete noise included.
+
+    Raises:
+      UnsupportedEventError: As `epsilon_bounds`.
+    """
     delta, transcript = validate.open_unit("delta", delta), tuple(check_transcript(transcript))
     distances = noise_distances(transcript)
-    asked: list[tuple[dpa.DpEvent, float]] = []
-    worst = Bounds(0.0, 0.0)
+    asked: list[tuple[dpa.DpEvent, float, Bounds]] = []
+    found = {}
     for client, event in project_clients(transcript, scope).items():
-        question = (event, distances[client])
-        if question not in asked:
-            asked.append(question)
+        distance = distances[client]
+        answers = (bounds for other, far, bounds in asked if (other, far) == (event, distance))
+        bounds = next(answers, None)
+        if bounds is None:
             accountant = FourierAccountant(scope.relation).compose(event)
-            bounds = bounds_with_slack(accountant, delta, distances[client])
-            lower, upper = float(bounds.lower), float(bounds.upper)
-            worst = Bounds(max(worst.lower, lower), max(worst.upper, upper))
-    return worst
+            answer = bounds_with_slack(accountant, delta, distance)
+            bounds = Bounds(float(answer.lower), float(answer.upper))
+            asked.append((event, distance, bounds))
+        found[client] = bounds
+    return found
 
 
 def bounds_with_slack(accountant: IntervalAccountant, delta: float, distance: float) -> Bounds:

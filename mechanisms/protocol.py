@@ -148,6 +148,11 @@ class Run(Protocol):
     """A run: `PrivateRun` of partitioned inference, or `AveragingRun` of federated averaging."""
 
     @property
+    def round(self) -> int:
+        """The number of rounds made."""
+        ...
+
+    @property
     def transcript(self) -> Transcript:
         """All releases so far."""
         ...

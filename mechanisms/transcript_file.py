@@ -4,6 +4,7 @@ The facts behind a message are few and repeat, so each occurs once and releases 
 """
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,8 @@ from mechanisms.primitives.sampling import (
     Sampling,
     Shuffled,
 )
-from mechanisms.release import Contribution, Release, ServerNoise, Transcript
+from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
+from mechanisms.scope import Scope
 from pvi import CheckpointError, Packed
 
 _SAMPLINGS: Mapping[str, type[Any]] = {
@@ -69,6 +71,38 @@ def unpack(packed: Packed, clients: int) -> Transcript:
     if values:
         raise CheckpointError(f"values belong to no release: {sorted(values)}")
     return tuple(found)
+
+
+def public_json(transcript: Sequence[Release], scopes: Sequence[Scope]) -> str:
+    """The transcript as JSON for those who may see what the scopes' adversaries see, no more.
+
+    Clients' messages have their values only if every scope is about an adversary who sees them;
+    otherwise a certificate would not hold against a reader of this text. Facts are public.
+
+    >>> public_json([], [])
+    '{"format": "dp-assay/transcript", "version": 1, "sources": [], "releases": []}'
+    """
+    packed = pack(transcript)
+    shows_messages = all(scope.view.kind == "messages" for scope in scopes)
+    releases = []
+    for (round_number, group, source), release in zip(
+        packed.facts["releases"], transcript, strict=True
+    ):
+        shown = release.sender == SERVER or shows_messages
+        value = release.value.tolist() if shown and release.value is not None else None
+        releases.append(
+            {
+                "round": round_number,
+                "group": group,
+                "sender": "server" if release.sender == SERVER else release.sender,
+                "source": source,
+                "value": value,
+            }
+        )
+    document = {"format": "dp-assay/transcript", "version": codec.VERSION}
+    return json.dumps(
+        document | {"sources": packed.facts["sources"], "releases": releases}, allow_nan=False
+    )
 
 
 def encode(source: Contribution | ServerNoise) -> dict[str, Any]:

@@ -4,9 +4,10 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pvi import Shard
 
 _MOST_MESSAGES = 1_000_000
+_PATIENCE = 2.0  # for those who only ask whether someone runs here
 _PLAN_EXAMPLE = """\
 example:
   dp-assay plan experiment.toml
@@ -37,6 +39,9 @@ example:
 
 CSV files have a header; all columns but the target and the client are inputs. NPZ files have the
 arrays inputs, target and client. Without a client's column the records are cut into equal parts.
+
+With --checkpoint a run that was ended goes on where it was: give the same command again. That file
+is as private as the data. Held-out records belong to no client, and no certificate speaks of them.
 """
 _ASSAY_EXAMPLE = """\
 examples:
@@ -69,6 +74,23 @@ def add(commands: Commands) -> None:
     run.add_argument("--target", default="target", metavar="NAME", help='default "target"')
     run.add_argument("--client", default="client", metavar="NAME", help='default "client"')
     options.add_seed(run)
+    run.add_argument("--held-out", metavar="FILE", help="records to score each round on, as --data")
+    run.add_argument(
+        "--limit",
+        type=float,
+        metavar="ε",
+        help="a client whose next update would take it beyond this ε, at the file's δ and in its "
+        "first scope, is left out",
+    )
+    run.add_argument(
+        "--checkpoint", metavar="FILE", help="saved after each round, and gone on from"
+    )
+    run.add_argument("--progress", metavar="FILE", help="events of each round, as lines of JSON")
+    run.add_argument(
+        "--transcript",
+        metavar="FILE",
+        help="what was released, as JSON; clients' messages only if every scope shows them",
+    )
     run.set_defaults(run=_run)
     assay = commands.add_parser(
         "assay",
@@ -126,12 +148,19 @@ def _plan(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from mechanisms import cost_by_scope
+    from mechanisms.transcript_file import public_json
+    from pvi.files import write_atomically
 
     experiment = _load(given)
-    rng = np.random.default_rng(validate.count("--seed", given.seed, minimum=0))
-    shards = _read(experiment, given)
+    for option in ("checkpoint", "progress", "transcript"):
+        if (path := getattr(given, option)) is not None:
+            options.check_writable(f"--{option}", Path(path))
     print(f"running {experiment.rounds} rounds", file=sys.stderr)
-    run = experiment.run(shards, rng)
+    with _alone(given.checkpoint):
+        run = _observed(experiment, given)
+    if given.transcript is not None:
+        text = public_json(run.transcript, experiment.scopes)
+        write_atomically(given.transcript, text.encode("ascii"))
     costs = cost_by_scope(run.transcript, experiment.scopes, experiment.delta)
     estimate = _estimate(run)
     if given.json:
@@ -146,16 +175,65 @@ def _run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _read(experiment: "Experiment", given: argparse.Namespace) -> "list[Shard]":
-    """The clients' data; classes 0 and 1 become the −1 and +1 of logistic regression."""
-    from pvi import LogisticRegression, Shard
+def _observed(experiment: "Experiment", given: argparse.Namespace) -> "Run":
+    """The run, with what was asked for beside it."""
+    from mechanisms import Budget
+    from mechanisms.observed import observed_run
+    from mechanisms.progress_file import ProgressWriter
     from pvi.data import read_shards
+    from pvi.data.tables import read_records
 
     names = {"target": given.target, "client": given.client}
     shards = read_shards(Path(given.data), clients=experiment.clients, **names)
+    held_out = budget = None
+    if given.held_out is not None:
+        records = read_records(Path(given.held_out), **names)
+        held_out = _fitting(experiment, "--held-out", [records])[0]
+    if given.limit is not None:
+        budget = Budget(
+            target_epsilon=validate.positive("--limit", given.limit),
+            delta=experiment.delta,
+            scope=experiment.scopes[0],
+        )
+    with contextlib.ExitStack() as stack:
+        observer = given.progress and stack.enter_context(ProgressWriter(given.progress))
+        return observed_run(
+            experiment,
+            _fitting(experiment, "--data", shards),
+            np.random.default_rng(validate.count("--seed", given.seed, minimum=0)),
+            observer=observer,
+            checkpoint=given.checkpoint,
+            held_out=held_out,
+            budget=budget,
+        )
+
+
+@contextlib.contextmanager
+def _alone(checkpoint: str | None) -> Iterator[None]:
+    """Two runs that wrote one checkpoint would each undo what the other has done."""
+    if checkpoint is None:
+        yield
+        return
+    from mechanisms.durable import exclusive
+
+    with contextlib.ExitStack() as stack:
+        try:
+            mark = stack.enter_context(exclusive(Path(checkpoint), patience=_PATIENCE))
+        except BlockingIOError:
+            raise ValueError(
+                f"`--checkpoint` must be a file that no other run is at, got {checkpoint!r}."
+            ) from None
+        mark.write("process", os.getpid())
+        yield
+
+
+def _fitting(experiment: "Experiment", option: str, shards: "list[Shard]") -> "list[Shard]":
+    """Records as the model has them: classes 0 and 1 become −1 and +1 of logistic regression."""
+    from pvi import LogisticRegression, Shard
+
     if shards[0].inputs.shape[-1] != experiment.model.dimension:
         raise ValueError(
-            f"`--data` must have {experiment.model.dimension} columns of inputs, as the "
+            f"`{option}` must have {experiment.model.dimension} columns of inputs, as the "
             f"experiment's model, got {shards[0].inputs.shape[-1]}."
         )
     classes = all(np.isin(shard.targets, (0.0, 1.0)).all() for shard in shards)

@@ -46,6 +46,30 @@ def read_shards(
       OSError: The file cannot be read.
     """
     at_least("clients", clients, 1)
+    file, records, owners = _read(path, target, client)
+    if owners is None:
+        return list(records.partition(clients))
+    if not all(owner.strip() for owner in owners):
+        raise DataError(f"`{client}` must say whose each record is in {file.name}, got a blank.")
+    names = sorted(set(owners), key=_numbers_first)
+    if len(names) != clients:
+        raise DataError(f"`{client}` must name {clients} clients in {file.name}, got {len(names)}.")
+    places = {name: number for number, name in enumerate(names)}
+    labels = np.array([places[owner] for owner in owners])
+    return [records.take(np.flatnonzero(labels == number)) for number in range(clients)]
+
+
+def read_records(
+    path: str | os.PathLike[str], *, target: str = "target", client: str = "client"
+) -> Shard:
+    """All records of such a table, whosever they are; see `read_shards`."""
+    return _read(path, target, client)[1]
+
+
+def _read(
+    path: str | os.PathLike[str], target: str, client: str
+) -> tuple[Path, Shard, list[str] | None]:
+    """The file, its records, and whose each is if it says so."""
     instance("target", target, str)
     instance("client", client, str)
     if len({target, client, "inputs"}) != 3:
@@ -69,17 +93,7 @@ def read_shards(
                 f"`{name}` must have one entry for each of {len(inputs)} records in {file.name}, "
                 f"got {len(column)}."
             )
-    records = Shard(inputs=inputs, targets=targets)
-    if owners is None:
-        return list(records.partition(clients))
-    if not all(owner.strip() for owner in owners):
-        raise DataError(f"`{client}` must say whose each record is in {file.name}, got a blank.")
-    names = sorted(set(owners), key=_numbers_first)
-    if len(names) != clients:
-        raise DataError(f"`{client}` must name {clients} clients in {file.name}, got {len(names)}.")
-    places = {name: number for number, name in enumerate(names)}
-    labels = np.array([places[owner] for owner in owners])
-    return [records.take(np.flatnonzero(labels == number)) for number in range(clients)]
+    return file, Shard(inputs=inputs, targets=targets), owners
 
 
 _Table = tuple[FloatArray, FloatArray, list[str] | None]
