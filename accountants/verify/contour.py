@@ -18,26 +18,36 @@ convex along the path, so it is largest at an end.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from flint import acb, acb_mat, arb, ctx
 
-from accountants.verify.exact import Atoms, Laplace, UndecidedError
+from accountants.verify.exact import (
+    Atoms,
+    UndecidedError,
+    adaptive,
+    atomic,
+    few,
+    gaussian,
+    one_step,
+)
 from accountants.verify.laws import Law
 
+PREC = 500  # of parameters: more than any computation uses but the adaptive ones
 _FARTHEST = 600.0  # times the largest shift: how far an upright path may go
 _MOST_TERMS = 30_000_000  # points of the path times terms of S
 _FEW = 40  # releases for which a leaning path is tried
 
 
-@dataclass
+@dataclass(eq=False)
 class Composition:
     """Factors of M with their counts: sampled steps, plain Gaussians as μ², discrete losses."""
 
     laws: list[tuple[Law, int]] = field(default_factory=list)
     mu_squared: arb = field(default_factory=lambda: arb(0))
-    discrete: list[tuple[Atoms | Laplace, int]] = field(default_factory=list)
+    discrete: list[tuple[Atoms, int]] = field(default_factory=list)
 
     def largest_loss(self) -> arb:
         """The sum of the largest losses; infinite where one is not bounded."""
@@ -52,6 +62,38 @@ class Composition:
         laws = ((law.modulus(x, bits=20 + n.bit_length()).log(), n) for law, n in self.laws)
         return sum((n * log for log, n in laws), total)
 
+    def profile(
+        self, epsilons: Sequence[float], delta: float, goal: float
+    ) -> list[tuple[arb, str]]:
+        """For each ε a ball for δ(ε), and why it is no better; radii aim at δ·e^goal."""
+        with ctx.workprec(PREC):
+            exact = [arb(epsilon) for epsilon in epsilons]
+            try:
+                return [(ball, "") for ball in self.delta(exact, math.log(delta) + goal)]
+            except (UndecidedError, OverflowError, ZeroDivisionError) as error:
+                bounds = [self.chernoff(epsilon) for epsilon in exact]
+                return [(b.union(arb(0)), "" if b < delta else str(error)) for b in bounds]
+
+    def delta(self, epsilons: Sequence[arb], log_goal: float) -> list[arb]:
+        """Balls for δ at each ε, ε's that are close together; their radii aim at e^log_goal."""
+        top, plain = self.largest_loss(), not self.mu_squared.is_zero()
+        if all(top <= epsilon for epsilon in epsilons):
+            return [arb(0) for _ in epsilons]
+        if not self.laws and not self.discrete:
+            return [adaptive(partial(gaussian, self.mu_squared, e)) for e in epsilons]
+        if not self.laws and not plain and few(self.discrete):
+            return [adaptive(partial(atomic, self.discrete, e)) for e in epsilons]
+        law, n = self.laws[0] if self.laws else (None, 0)
+        if law and n == len(self.laws) and not plain and not self.discrete and law.rate:
+            return [adaptive(partial(one_step, law.rate, law.shift, law.kind, e)) for e in epsilons]
+        path = _Path(self, epsilons, log_goal)
+        try:
+            return path.upright()
+        except UndecidedError:
+            if path.count > _FEW or plain or self.discrete:
+                raise
+        return path.leaning()
+
     def chernoff(self, epsilon: arb) -> arb:
         """A bound of δ(ε): the least of e^{K(x)−xε}·x^x/(1+x)^{1+x} at some x, and 1."""
         best = arb(1)
@@ -62,16 +104,6 @@ class Composition:
                 continue
             best = best.min((log + x * arb(x).log() - (1 + x) * arb(x).log1p()).exp().upper())
         return best
-
-    def delta(self, epsilons: Sequence[arb], log_goal: float) -> list[arb]:
-        """Balls for δ at each ε, which are close together; their radii aim at e^log_goal."""
-        path = _Path(self, epsilons, log_goal)
-        try:
-            return path.upright()
-        except UndecidedError:
-            if path.count > _FEW or self.discrete or not self.mu_squared.is_zero():
-                raise
-        return path.leaning()
 
 
 class _Path:

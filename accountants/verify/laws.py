@@ -55,6 +55,7 @@ class Law:
         none = sum((p for p, c in zip(weights, shifts, strict=True) if c.is_zero()), arb(0))
         sign = {"remove": 1, "add": -1}.get(kind, 0)
         self.largest = -none.log() if kind == "add" and none > 0 else arb("inf")
+        self.rate = weights[1] if len(shifts) == 2 and shifts[0].is_zero() else None
         self.usual = sign * float(none.log().mid()) if none > 0 and sign else 0.0
 
     def _at(self, branch: tuple[int, ...], v: Any, analytic: bool = False) -> tuple[Any, Any]:
@@ -137,14 +138,17 @@ class Law:
                 return ((first[0] + z * first[1] + second[0] + turned * second[1]) / 2).exp()
 
             small = arb(2) ** -bits
-            total += acb.integral(
-                integrand,
-                acb(low),
-                acb(high),
-                rel_tol=small,
-                abs_tol=arb(about).exp() * small,
-                eval_limit=20_000,
-            ).real / (2 * arb.pi()).sqrt()
+            total += (
+                acb.integral(
+                    integrand,
+                    acb(low),
+                    acb(high),
+                    rel_tol=small,
+                    abs_tol=arb(about).exp() * small,
+                    eval_limit=20_000,
+                ).real
+                / (2 * arb.pi()).sqrt()
+            )
         if not total.is_finite() or total.rad() > abs(total.mid()) / 2:
             raise UndecidedError("a moment needs too much work")
         return total
