@@ -67,24 +67,23 @@ class Atoms:
 
     def moment(self, z: acb) -> acb:
         """E[e^{zL}]."""
-        powers = arb_poly(self.masses)
-        return (z * self.first).exp() * powers((z * self.step).exp())
+        return (z * self.first).exp() * arb_poly(self.masses)((z * self.step).exp())
 
     def beyond(self, x: arb, _: arb) -> arb:
         """A bound of |M(x+it')| for all t' ≥ t."""
         return self.moment(acb(x)).real
 
-    def power(self, count: int) -> list[tuple[arb, arb, int]]:
-        """Terms (coefficient, loss, 0) of the law of `count` releases."""
-        return _spread(self.masses, self.first, self.step, count, 0)
 
+class Laplace(Atoms):
+    """Lap(0, b) against Lap(1, b), with 1/b: M = ((1+z)e^{z/b} + z·e^{−(1+z)/b})/(1+2z).
 
-class Laplace:
-    """Lap(0, b) against Lap(1, b), `largest` = 1/b: M = ((1+z)e^{z/b} + z·e^{−(1+z)/b})/(1+2z)."""
+    As atoms: those of M without (1+z)^k·z^(1−k)/(1+2z), k being 0 and 1.
+    """
 
     laplace = 1
 
     def __init__(self, largest: arb) -> None:
+        super().__init__([(-largest).exp(), arb(1)], -largest, 2 * largest)
         self.largest = largest
 
     def moment(self, z: acb) -> acb:
@@ -93,39 +92,33 @@ class Laplace:
         return ((1 + z) * top + z * bottom) / (1 + 2 * z)
 
     def beyond(self, x: arb, t: arb) -> arb:
-        """A bound of |M(x+it')| for all t' ≥ t, x > 0: |1+z|/|1+2z| falls, |z|/|1+2z| < 1/2."""
+        """|1+z|/|1+2z| falls in t, for x > 0, and |z|/|1+2z| < 1/2."""
         share = (((1 + x) ** 2 + t * t) / ((1 + 2 * x) ** 2 + 4 * t * t)).sqrt()
         return share * (x * self.largest).exp() + (-(1 + x) * self.largest).exp() / 2
 
-    def power(self, count: int) -> list[tuple[arb, arb, int]]:
-        """Terms of M^count without (1+z)^k z^(count−k)/(1+2z)^count, k the last entry."""
-        masses = [(-self.largest).exp(), arb(1)]
-        return _spread(masses, -self.largest, 2 * self.largest, count, 1)
+
+def few(factors: Sequence[tuple[Atoms, int]]) -> bool:
+    """Whether `atomic` can take them all."""
+    terms = reduce(lambda all_, part: all_ * (1 + part[1] * (len(part[0].masses) - 1)), factors, 1)
+    return terms <= _MOST_TERMS and sum(n * part.laplace for part, n in factors) <= _MOST_LAPLACE
 
 
-def _spread(
-    masses: list[arb], first: arb, step: arb, count: int, k: int
-) -> list[tuple[arb, arb, int]]:
-    if (len(masses) - 1) * count > _MOST_TERMS:
-        raise UndecidedError("too many terms")
-    found = enumerate(list(arb_poly(masses) ** count))
-    return [(mass, first * count + step * j, k * j) for j, mass in found]
-
-
-def atomic(factors: Sequence[tuple[Atoms | Laplace, int]], epsilon: arb) -> arb:
+def atomic(factors: Sequence[tuple[Atoms, int]], epsilon: arb) -> arb:
     """δ(ε) without Gaussians: residues of M(z)e^{−zε}/(z(z+1)).
 
     Each term of M is e^{zl}(1+z)^k z^(N−k)/(1+2z)^N. If l < ε the contour closes to the right,
     where there is no pole; else to the left, with z = 0 if k = N, z = −1 if k = 0, and z = −1/2 of
     order N.
     """
-    releases = sum(count for factor, count in factors if factor.laplace)
-    powers = [factor.power(count) for factor, count in factors]
-    if releases > _MOST_LAPLACE or reduce(lambda n, p: n * len(p), powers, 1) > _MOST_TERMS:
-        raise UndecidedError("too many terms")
+    releases = sum(n * factor.laplace for factor, n in factors)
     terms, residues, total = [(arb(1), arb(0), 0)], dict[int, list[arb]](), arb(0)
-    for power in powers:
-        terms = [(a * b, x + y, j + k) for a, x, j in terms for b, y, k in power]
+    for part, n in factors:
+        powers = list(enumerate(list(arb_poly(part.masses) ** n)))
+        terms = [
+            (a * b, x + part.first * n + part.step * j, k + part.laplace * j)
+            for a, x, k in terms
+            for j, b in powers
+        ]
     for coefficient, loss, k in terms:
         reach = loss - epsilon
         if reach <= 0:

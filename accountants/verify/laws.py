@@ -21,7 +21,6 @@ which it is said what they leave for rounding.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,31 +39,13 @@ _MOST_NODES = 5_000
 _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 
 
-@dataclass
-class Sum:
-    """M(z) ≈ Σ e^{zL}·weight: balls, floats of them, and logs of the error at the path's ends."""
-
-    weights: list[acb]
-    losses: list[acb]
-    logs: Any
-    rates: Any
-    errors: tuple[float, float]
-
-    def log_bound(self, z: complex) -> float:
-        """An upper bound of log Σ|weight·e^{zL}|: what floats round off is added."""
-        terms = self.logs + (z * self.rates).real
-        top = float(terms.max())
-        largest = float(np.abs(self.logs).max() + abs(z) * np.abs(self.rates).max())
-        return top + math.log(float(np.exp(terms - top).sum())) + 4e-16 * largest + 1e-14
-
-
 class Law:
     """One sampled step in one direction; see the module."""
 
     def __init__(self, weights: list[arb], shifts: list[arb], kind: str) -> None:
         self.weights, self.shifts, self.kind = weights, shifts, kind
         self.branches, self.folded = _BRANCHES[kind], kind == "symmetric"
-        self._log_p = np.array([float(p.log().mid()) for p in weights])
+        self._log_p = np.array([[float(p.log().mid())] for p in weights])
         self._c = np.array([float(c.mid()) for c in shifts])
         self.shift = max(shifts, key=lambda c: float(c.mid()))
         self.c = float(self._c.max()) * (1.0 + 1e-15)
@@ -74,27 +55,29 @@ class Law:
         none = sum((p for p, c in zip(weights, shifts, strict=True) if c.is_zero()), arb(0))
         sign = {"remove": 1, "add": -1}.get(kind, 0)
         self.largest = -none.log() if kind == "add" and none > 0 else arb("inf")
+        self.rate = weights[1] if len(shifts) == 2 and shifts[0].is_zero() else None
         self.usual = sign * float(none.log().mid()) if none > 0 and sign else 0.0
 
-    # Floats, to choose by.
+    def _at(self, branch: tuple[int, ...], v: Any, analytic: bool = False) -> tuple[Any, Any]:
+        """(exponent at z = 0, loss) at places v: a ball, or an array of floats to choose by."""
+        ball, (_, p0, p1, m1), base = isinstance(v, acb), branch, 0
+        if self.folded and ball:
+            base, v = -(1 + (-v).exp()).log(analytic), self.shift / 2 + (1 + v.exp()).log(analytic)
+        elif self.folded:
+            right = v.real > 0  # log(1+e^v) without overflow
+            grown = np.where(right, v, 0) + np.log1p(np.exp(np.where(right, -v, v)))
+            base, v = v - grown, 0.5 * self.c + grown
+        log_w = self._log_w(v, analytic)
+        loss = p1 * log_w + (m1 * self._log_w(-v, analytic) if m1 else 0)
+        return base + p0 * log_w - v * v / 2, loss
 
-    def _log_w(self, y: Any) -> Any:
-        terms = self._log_p[:, None] + np.multiply.outer(self._c, y) - 0.5 * self._c[:, None] ** 2
+    def _log_w(self, y: Any, analytic: bool) -> Any:
+        if isinstance(y, acb):
+            parts = zip(self.weights, self.shifts, strict=True)
+            return sum((p * (c * y - c * c / 2).exp() for p, c in parts), acb(0)).log(analytic)
+        terms = self._log_p + np.multiply.outer(self._c, y) - 0.5 * self._c[:, None] ** 2
         top = terms.real.max(axis=0)
         return top + np.log(np.exp(terms - top).sum(axis=0))
-
-    def _floats(self, branch: tuple[int, ...], v: Any) -> tuple[Any, Any]:
-        """(exponent at z = 0, loss) at places v."""
-        _, p0, p1, m1 = branch
-        base = 0.0
-        if self.folded:
-            right = v.real > 0
-            small = np.log1p(np.exp(np.where(right, -v, v)))  # log(1+e^{−|v|}), complex
-            base = -np.where(right, small, small - v)
-            v = 0.5 * self.c + np.where(right, v + small, small)
-        log_w = self._log_w(v)
-        loss = p1 * log_w + (m1 * self._log_w(-v) if m1 else 0.0)
-        return base + p0 * log_w - 0.5 * v * v, loss
 
     def _window(self, x: float, wrong: float = 0.0) -> tuple[float, float]:
         """Where the integrand is not negligible, even times e^wrong."""
@@ -109,39 +92,16 @@ class Law:
         low, high = self._window(x)
         step = 0.4 * min(1.0, 1.0 / self.c)
         v = np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step
-        found = [np.array([math.log(max(float(self.atom.mid()), 1e-300)) - math.log(step)])]
+        terms = [np.array([math.log(max(float(self.atom.mid()), 1e-300) / step) + _LOG_ROOT])]
         for branch in self.branches:
-            here = v + 1j * branch[0] * height if height else v
-            exponent, loss = self._floats(branch, here)
-            found.append((exponent + complex(x, t) * loss).real - _LOG_ROOT)
-        terms = np.concatenate(found)
-        top = float(terms.max())
-        return top + math.log(float(np.exp(terms - top).sum()) * step)
+            exponent, loss = self._at(branch, v + 1j * branch[0] * height if height else v)
+            terms.append((exponent + complex(x, t) * loss).real)
+        return float(np.logaddexp.reduce(np.concatenate(terms))) + math.log(step) - _LOG_ROOT
 
     def best_height(self, x: float, t: float) -> tuple[float, float]:
         """(about log N(x+it), height) where N is least."""
         heights = [0.0] + [self.highest * 0.63**k for k in range(0, 26)]
         return min((self.log_modulus(x, t, height), height) for height in heights)
-
-    # Proved.
-
-    def _balls(self, branch: tuple[int, ...], v: acb, analytic: bool = False) -> tuple[acb, acb]:
-        """As `_floats`, in balls."""
-        _, p0, p1, m1 = branch
-        base = acb(0)
-        if self.folded:
-            grown = 1 + v.exp()
-            base = -(1 + (-v).exp()).log(analytic)
-            v = self.shift / 2 + grown.log(analytic)
-        log_w = self._ball_log_w(v, analytic)
-        loss = p1 * log_w
-        if m1:
-            loss += m1 * self._ball_log_w(-v, analytic)
-        return base + p0 * log_w - v * v / 2, loss
-
-    def _ball_log_w(self, y: acb, analytic: bool) -> acb:
-        parts = zip(self.weights, self.shifts, strict=True)
-        return sum((p * (c * y - c * c / 2).exp() for p, c in parts), acb(0)).log(analytic)
 
     def _left_out(self, x: float, height: float, wrong: float = 0.0) -> float:
         """Log of what lies beyond the window, of integrals and of sums; e^1 is for rounding.
@@ -149,87 +109,85 @@ class Law:
         On the real line by (4): a geometric sum; at a height by (1) and (3) times e^growth, Im z
         being of the good sign. Folded: the path's slope, 1/cos(height), too.
         """
-        angle = self.c * abs(height)
+        log_cos = math.log(math.cos(self.c * abs(height)))
         growth = 0.5 * height**2 - (math.log(math.cos(height)) if self.folded else 0.0)
-        ends = np.array(self._window(x, wrong))
-        total = -math.inf
+        ends, total = np.array(self._window(x, wrong)), -math.inf
         for branch in self.branches:
             _, p0, p1, m1 = branch
             negative = max(0.0, -(p0 + p1 * x)) + max(0.0, -m1 * x)
-            exponent, loss = self._floats(branch, ends)
-            here = float(np.logaddexp.reduce((exponent + x * loss).real))
-            total = np.logaddexp(total, here + growth - negative * math.log(math.cos(angle)))
+            exponent, loss = self._at(branch, ends)
+            here = float(np.logaddexp.reduce(exponent + x * loss))
+            total = np.logaddexp(total, here + growth - negative * log_cos)
         return float(total) + wrong + 1.0
 
     def modulus(self, x: float, t: float = 0.0, height: float = 0.0, bits: int = 12) -> arb:
         """A ball whose upper end bounds N(x+it) at the height; M(x) itself at height 0, t = 0."""
         z, turned = acb(x, t), acb(x, -t)
         # On the wrong side arguments, two of them in "replace", grow by c·|height| each.
-        arguments = 2.0 if self.kind == "replace" else 1.0
-        wrong = abs(t * height) * self.c * arguments if t * height < 0.0 else 0.0
+        wrong = max(0.0, -t * height) * self.c * (2.0 if self.kind == "replace" else 1.0)
         (low, high), about = self._window(x, wrong), self.log_modulus(x, t, height)
         total = self.atom + arb(0, arb(self._left_out(x, height, wrong)).exp().upper())
-        root = (2 * arb.pi()).sqrt()
         for branch in self.branches:
             up = acb(0, branch[0] * height)
 
             def integrand(v: acb, analytic: bool, branch: Any = branch, up: acb = up) -> acb:
                 if not height:
-                    exponent, loss = self._balls(branch, v, analytic)
+                    exponent, loss = self._at(branch, v, analytic)
                     return (exponent + x * loss).exp()
-                first, second = (self._balls(branch, v + s, analytic) for s in (up, -up))
+                first, second = (self._at(branch, v + s, analytic) for s in (up, -up))
                 return ((first[0] + z * first[1] + second[0] + turned * second[1]) / 2).exp()
 
-            value = acb.integral(
-                integrand,
-                acb(low),
-                acb(high),
-                rel_tol=arb(2) ** -bits,
-                abs_tol=arb(about).exp() * arb(2) ** -bits,
-                eval_limit=20_000,
+            small = arb(2) ** -bits
+            total += (
+                acb.integral(
+                    integrand,
+                    acb(low),
+                    acb(high),
+                    rel_tol=small,
+                    abs_tol=arb(about).exp() * small,
+                    eval_limit=20_000,
+                ).real
+                / (2 * arb.pi()).sqrt()
             )
-            total += value.real / root
         if not total.is_finite() or total.rad() > abs(total.mid()) / 2:
             raise UndecidedError("a moment needs too much work")
         return total
 
-    def nodes(self, path: tuple[complex, complex], height: float, goals: Sequence[float]) -> Sum:
-        """A sum for z on a straight path in Im z ≥ 0; `goals`: logs of the errors at its ends."""
-        step, reach = 0.0, 0.0
+    def exponentials(
+        self, path: tuple[complex, complex], height: float, goals: Sequence[float]
+    ) -> tuple[list[tuple[acb, acb]], tuple[float, float]]:
+        """M(z) ≈ Σ weight·e^{(z−start)·loss} on a straight path in Im z ≥ 0.
+
+        Returns the pairs (weight, loss), and logs of the errors at the path's ends, between which
+        they are convex; `goals` are what these should be.
+        """
+        best = (0.0, 0.0)
         for share in (0.97, 0.8, 0.5, 0.25, 0.1, 0.04, 0.015):
             above = self.highest - height
             d = share * (min(above, height) if height else above)
             sizes = [
-                np.logaddexp(
-                    self.log_modulus(z.real, z.imag, height + d),
-                    self.log_modulus(z.real, z.imag, height - d),
-                )
+                np.logaddexp(*(self.log_modulus(z.real, z.imag, height + s * d) for s in (1, -1)))
                 for z in path
             ]
             worst = max(size - goal for size, goal in zip(sizes, goals, strict=True))
-            here = 2.0 * math.pi * d / (max(worst, 0.0) + 2.0)
-            if here > step:
-                step, reach = here, d
-        alias = (2 * arb.pi() * reach / arb(step)).expm1()
+            best = max(best, (2.0 * math.pi * d / (max(worst, 0.0) + 2.0), d))
+        step, reach = best
         low, high = (f(self._window(z.real)[k] for z in path) for k, f in enumerate((min, max)))
         if (high - low) / step > 2e6:
             raise UndecidedError("too many inner nodes")
         k = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
-        errors = []
+        alias, errors = (2 * arb.pi() * reach / arb(step)).expm1(), []
         for z in path:
             moduli = [self.modulus(z.real, z.imag, height + s * reach, 4) for s in (1, -1)]
             ends = arb(self._left_out(z.real, height)).exp()
             errors.append((sum(moduli, arb(0)) / alias).upper() + ends)
-        weights: list[acb] = [acb(self.atom)] if self.folded else []
-        losses: list[acb] = [acb(0)] if self.folded else []
-        norm = arb(step) / (2 * arb.pi()).sqrt()
-        start = path[0].real
-        room = [goal - math.log(len(k)) - 2.0 for goal in goals]
-        log_norm = math.log(step) - _LOG_ROOT
+        found = [(acb(self.atom), acb(0))] if self.folded else []
+        norm, log_norm = arb(step) / (2 * arb.pi()).sqrt(), math.log(step) - _LOG_ROOT
         for branch in self.branches:
             up = branch[0] * height
-            exponent, loss = self._floats(branch, k * step + 1j * up if up else k * step)
+            exponent, loss = self._at(branch, k * step + 1j * up if up else k * step)
             logs = [(exponent + z * loss).real + log_norm for z in path]
+            room = [goal - math.log(len(k)) - 2.0 for goal in goals]
             kept = (logs[0] > room[0]) | (logs[1] > room[1])
             if kept.sum() > _MOST_NODES:
                 raise UndecidedError("too many inner nodes")
@@ -237,10 +195,7 @@ class Law:
                 dropped = float(np.logaddexp.reduce(log[~kept], initial=-math.inf))
                 errors[end] += arb(dropped + 0.5).exp() if dropped > -1e9 else 0
             for j in k[kept].tolist():
-                first, second = self._balls(branch, acb(arb(step) * j, up))
-                weights.append((first + start * second).exp() * norm)
-                losses.append(second)
-        floats = np.array([float(w.abs_upper().log().mid()) for w in weights])
-        rates = np.array([complex(float(s.real.mid()), float(s.imag.mid())) for s in losses])
-        logged = tuple(float(error.upper().log().upper()) + 1e-9 for error in errors)
-        return Sum(weights, losses, floats, rates, (logged[0], logged[1]))
+                value, at = self._at(branch, acb(arb(step) * j, up))
+                found.append(((value + path[0].real * at).exp() * norm, at))
+        first, last = (float(error.upper().log().upper()) + 1e-9 for error in errors)
+        return found, (first, last)

@@ -19,11 +19,10 @@ from typing import Any
 
 from flint import arb, ctx
 
-from accountants.verify.contour import Composition
+from accountants.verify.contour import PREC, Composition
 from accountants.verify.exact import Atoms, Laplace
 from accountants.verify.laws import Law
 
-PREC = 500  # of parameters: more than any computation uses but the adaptive ones
 RELATIONS = ("ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL")
 _DEEPEST, _MOST_ATOMS = 64, 20_000
 
@@ -32,22 +31,23 @@ class NotCoveredError(Exception):
     """This checker knows no pair for it; the message is the reason."""
 
 
-def pairs(event: Any, relation: str) -> list[list[Composition]]:
-    """[explicit pairs, dominating pairs] of an event: the largest δ(ε) of either list counts."""
-    kinds, found = ("remove", "add"), list[list[Composition]]()
+def pairs(event: Any, relation: str) -> tuple[list[Composition], list[Composition]]:
+    """(explicit pairs, dominating pairs) of an event: the largest δ(ε) of either list counts."""
     with ctx.workprec(PREC):
-        for explicit in (True, False):
-            orders = [_Reader(relation, kind, explicit) for kind in kinds]
-            for order in orders:
-                order.add(event, 1, 0)
-            found.append([order.composition for order in orders])
+        explicit, dominating = _read(event, relation, True), _read(event, relation, False)
+    symmetric = any(law.kind == "symmetric" for pair in dominating for law, _ in pair.laws)
+    return explicit, dominating if symmetric else explicit
+
+
+def _read(event: Any, relation: str, explicit: bool) -> list[Composition]:
+    found = []
+    for kind in ("remove", "add"):
+        order = _Reader(relation, kind, explicit)
+        order.add(event, 1, 0)
+        found.append(order.composition)
     # Where the two orders are one and the same, the second says nothing new.
-    return [[p for k, p in enumerate(side) if not k or _skew(p, relation)] for side in found]
-
-
-def _skew(pair: Composition, relation: str) -> bool:
-    sampled = any(law.kind in ("remove", "add") for law, _ in pair.laws)
-    return sampled or (relation == "REPLACE_SPECIAL" and bool(pair.discrete))
+    sampled = any(law.kind == "add" for law, _ in found[1].laws)
+    return found if sampled or (relation == "REPLACE_SPECIAL" and found[1].discrete) else found[:1]
 
 
 class _Reader:

@@ -23,6 +23,7 @@ import dp_accounting as dpa
 from audits.cli import (
     audit,
     calibrate,
+    certify,
     claims,
     crosscheck,
     epsilon,
@@ -35,11 +36,23 @@ from audits.cli import (
 from audits.cli.loading import UserCrashError
 from audits.cli.supervise import CRASHED, exit_code, open_standard_streams, say, supervised
 
-_COMMANDS = (epsilon, calibrate, crosscheck, verify, experiment, audit, zoo, claims, study, report)
+_COMMANDS = (
+    epsilon,
+    calibrate,
+    crosscheck,
+    certify,
+    verify,
+    experiment,
+    audit,
+    zoo,
+    claims,
+    study,
+    report,
+)
 _DESCRIPTION = """\
 Is this differential-privacy claim true?
 
-What does it cost?   epsilon, calibrate, crosscheck; verify (a certificate)
+What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one)
 Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
 What was learnt?     study

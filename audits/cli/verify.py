@@ -4,9 +4,15 @@ import argparse
 import dataclasses
 import json
 import math
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from audits.cli import Commands, options
+
+if TYPE_CHECKING:
+    from accountants.verify import Verification
 
 _EXAMPLES = """\
 examples:
@@ -34,7 +40,8 @@ def add(commands: Commands) -> None:
     parser.set_defaults(run=_run)
 
 
-def _run(given: argparse.Namespace) -> int:
+def checker() -> "Callable[[str], Verification]":
+    """The function that checks a certificate's text; refused where python-flint is not there."""
     try:
         from accountants.verify import verify
     except ModuleNotFoundError as error:
@@ -43,13 +50,22 @@ def _run(given: argparse.Namespace) -> int:
         raise ValueError(
             "`verify` must have python-flint, got none: pip install 'dp-assay[verify]'."
         ) from None
-    found = verify(Path(given.file).read_bytes().decode("utf-8"))
-    if given.json:
+    return verify
+
+
+def report(found: "Verification", *, as_json: bool, aside: bool = False) -> int:
+    """Prints what was found, `aside` to standard error, and returns the exit code."""
+    text = str(found)
+    if as_json:
         ends = [
             dataclasses.asdict(end) | {"epsilon": "inf" if end.epsilon == math.inf else end.epsilon}
             for end in found.ends
         ]
-        print(json.dumps({"word": found.word, "ends": ends}, indent=2))
-    else:
-        print(found)
+        text = json.dumps({"word": found.word, "ends": ends}, indent=2)
+    print(text, file=sys.stderr if aside else sys.stdout)
     return found.exit_code
+
+
+def _run(given: argparse.Namespace) -> int:
+    check = checker()
+    return report(check(Path(given.file).read_bytes().decode("utf-8")), as_json=given.json)

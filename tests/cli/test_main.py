@@ -114,7 +114,18 @@ def test_unknown_options_end_with_code_2_and_one_line(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-COMMANDS = ["epsilon", "calibrate", "crosscheck", "audit", "zoo", "claims", "study", "report"]
+COMMANDS = [
+    "epsilon",
+    "calibrate",
+    "crosscheck",
+    "certify",
+    "verify",
+    "audit",
+    "zoo",
+    "claims",
+    "study",
+    "report",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
