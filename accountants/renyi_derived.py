@@ -5,9 +5,10 @@ convex and not negative: as with δ, mass between two nodes may go to both such 
 are kept (`discretise.upper`). One grid serves all orders. The sum has no negative terms, so that
 nothing cancels, for tiny sampling rates or near order 1.
 
-**A sample of zCDP**, or of any mechanism with divergences ε(α): Zhu & Wang 2019, Theorem 5, at
-integer orders; (α−1)·D_α is convex in α, so that the chord serves between them. The divergence
-without sampling, and by joint convexity log(1 − q + q·e^{(α−1)ε(α)})/(α−1), are bounds too.
+**A sample of zCDP**, or of any mechanism with divergences ε(α): the general upper bound of Zhu &
+Wang 2019 ("Poission Subsampled Rényi Differential Privacy"; the one with a factor 3), at integer
+orders; (α−1)·D_α is convex in α, so that the chord serves between them. The divergence without
+sampling, and by joint convexity log(1 − q + q·e^{(α−1)ε(α)})/(α−1), are bounds too.
 
 **A public choice** among pairs: E[e^{(α−1)L}] is the mean of theirs. **A batch with replacement**:
 by joint convexity, as a choice among the Gaussian of k copies, k = 0 being no move at all.
@@ -172,7 +173,7 @@ def _log_sinhc(x: float) -> float:
 
 
 def _sampled(rate: float, whole: Callable[[float], float], order: float) -> float:
-    """Zhu & Wang 2019, Theorem 5, and what holds at all orders; see the module."""
+    """Zhu & Wang 2019, and what holds at all orders; see the module."""
     full = (order - 1.0) * whole(order)
     best = min(full, _log_of_mean([rate], [full]))
     if order <= _MOST_INTEGER_ORDER:
