@@ -34,13 +34,13 @@ class IntervalAccountant(PrivacyAccountant):
     """
 
     method: ClassVar[str]
-    release_types: ClassVar[tuple[type[elementary.Elementary], ...]]
+    release_types: ClassVar[tuple[type[releases.Elementary], ...]]
 
     def __init__(
         self, neighboring_relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
     ) -> None:
         super().__init__(validate.relation("neighboring_relation", neighboring_relation))
-        self._releases: Counter[elementary.Elementary] = Counter()
+        self._releases: Counter[releases.Elementary] = Counter()
         self._revealed: Counter[releases.Revealed] = Counter()
         self._non_private = False
 
@@ -76,7 +76,7 @@ class IntervalAccountant(PrivacyAccountant):
             except elementary.NotSupportedError as reason:
                 return self.CompositionErrorDetails(inner, str(reason))
             if do_compose and times:
-                if found is elementary.NonPrivate:
+                if found is releases.NonPrivate:
                     self._non_private = True
                 elif isinstance(found, releases.Revealed):
                     self._revealed[found] += times
@@ -84,7 +84,7 @@ class IntervalAccountant(PrivacyAccountant):
                     self._releases[found] += times
         return None
 
-    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+    def _resolve(self, event: dpa.DpEvent) -> releases.Resolution:
         found = resolution.resolve(event, self.neighboring_relation)
         if not isinstance(found, (type, releases.Revealed, *self.release_types)):
             raise elementary.NotSupportedError(
@@ -94,7 +94,7 @@ class IntervalAccountant(PrivacyAccountant):
         return found
 
     @property
-    def composition(self) -> Mapping[elementary.Elementary, int]:
+    def composition(self) -> Mapping[releases.Elementary, int]:
         """What has been composed, each release with its multiplicity."""
         return MappingProxyType({**self._releases, **self._revealed})
 
@@ -169,7 +169,7 @@ class IntervalAccountant(PrivacyAccountant):
         several = {
             release.records
             for release in self._releases
-            if isinstance(release, elementary.GroupGaussian | elementary.FixedSizeGroupGaussian)
+            if isinstance(release, releases.GroupGaussian | releases.FixedSizeGroupGaussian)
         }
         return (
             _RELATION_IN_WORDS[self.neighboring_relation],

@@ -26,7 +26,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import special
 
-from accountants import elementary, releases
+from accountants import releases
 from accountants.arrays import FloatArray
 from accountants.fourier.grid import discretise
 from accountants.fourier.pairs import pair_laws
@@ -34,9 +34,9 @@ from accountants.likelihood_ratio import UNIT_ROUNDOFF, Ratio, log_gap
 
 __all__ = ["SUPPORTED", "divergence"]
 
-Divergence: TypeAlias = Callable[[elementary.Elementary, float], float]
-SUPPORTED: tuple[type[elementary.Elementary], ...] = (
-    elementary.DiscreteLaplace,
+Divergence: TypeAlias = Callable[[releases.Elementary, float], float]
+SUPPORTED: tuple[type[releases.Elementary], ...] = (
+    releases.DiscreteLaplace,
     releases.PureResponse,
     releases.TwoOutcomes,
     releases.BoundedRange,
@@ -56,7 +56,7 @@ _ROUNDING = 1e-13
 _MANY_ATOMS = 2**20
 
 
-def divergence(release: elementary.Elementary, order: float, inner: Divergence) -> float | None:
+def divergence(release: releases.Elementary, order: float, inner: Divergence) -> float | None:
     """An upper bound of D_order, or None for what is not of `SUPPORTED`.
 
     Args:
@@ -88,13 +88,13 @@ def divergence(release: elementary.Elementary, order: float, inner: Divergence) 
         case releases.Sampled(_, whole):
             sampled = max(_of_nodes(*nodes, order) for nodes in _nodes(release))
             return min(sampled, inner(whole, order))
-        case elementary.DiscreteLaplace() | releases.TwoOutcomes():
+        case releases.DiscreteLaplace() | releases.TwoOutcomes():
             return max(_of_nodes(*nodes, order) for nodes in _nodes(release))
     return None
 
 
 @functools.lru_cache(maxsize=64)
-def _nodes(release: elementary.Elementary) -> tuple[tuple[FloatArray, FloatArray], ...]:
+def _nodes(release: releases.Elementary) -> tuple[tuple[FloatArray, FloatArray], ...]:
     """For both directions nodes from below the lowest loss on to above the highest, and log masses.
 
     The other direction's losses are the negatives: its highest loss is the lowest here.
@@ -119,11 +119,11 @@ def _nodes(release: elementary.Elementary) -> tuple[tuple[FloatArray, FloatArray
     return tuple(found)
 
 
-def _with_few_atoms(release: elementary.Elementary) -> elementary.Elementary:
+def _with_few_atoms(release: releases.Elementary) -> releases.Elementary:
     """The release, or the response of the same pure ε, which dominates it."""
     if isinstance(release, releases.Sampled):
         return replace(release, release=_with_few_atoms(release.release))
-    if isinstance(release, elementary.DiscreteLaplace) and release.sensitivity > _MANY_ATOMS:
+    if isinstance(release, releases.DiscreteLaplace) and release.sensitivity > _MANY_ATOMS:
         epsilon = release.noise_parameter * release.sensitivity
         return releases.PureResponse(epsilon * (1.0 + _ROUNDING))
     return release

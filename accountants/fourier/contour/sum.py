@@ -38,12 +38,12 @@ from numpy.typing import NDArray
 
 from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
-from accountants.elementary import SampledGaussian
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.lines import AnyLine, line_of
 from accountants.fourier.contour.quadrature import ContourError, Direction, Line
 from accountants.fourier.contour.saddle import Saddle, decay, upper_log_moments
 from accountants.likelihood_ratio import UNIT_ROUNDOFF
+from accountants.releases import SampledGaussian
 
 _MAX_NODES = 20_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
