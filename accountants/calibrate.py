@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import counting, elementary, validate
+from accountants import counting, elementary, releases, validate
 from accountants.bounds import Bounds
 from accountants.dp_sgd import ADD_OR_REMOVE_ONE, repeated_event
 from accountants.fourier.accountant import FourierAccountant
@@ -143,9 +143,9 @@ def _of_one_step(
     return sigma, math.log1p(_NEAR) / math.log(sigma / less)
 
 
-def _contour_answers(release: elementary.Resolution, steps: int, delta: float) -> bool:
+def _contour_answers(release: releases.Resolution, steps: int, delta: float) -> bool:
     """Whether the contour engine alone, in milliseconds, reaches the fine tolerance."""
-    if not isinstance(release, elementary.SampledGaussian):
+    if not isinstance(release, releases.SampledGaussian):
         return False
     composition = contour.Composition([release], np.array([float(steps)]))
     try:

@@ -18,7 +18,7 @@ import dp_accounting as dpa
 from absl import logging as absl_logging
 from dp_accounting import NeighboringRelation, UnsupportedEventError
 
-from accountants import elementary, validate
+from accountants import elementary, releases, validate
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds, BoundsError
 from accountants.fourier import FourierAccountant
@@ -238,15 +238,15 @@ def _prv(event: dpa.DpEvent, delta: float, relation: NeighboringRelation) -> Cal
         variables, repeats = [], []
         for release, count in counts.items():
             match release:
-                case elementary.Gaussian(mu):
+                case releases.Gaussian(mu):
                     variables.append(prv.GaussianMechanism(noise_multiplier=1.0 / mu))
-                case elementary.PoissonGaussian(rate, noise_multiplier):
+                case releases.PoissonGaussian(rate, noise_multiplier):
                     variables.append(
                         prv.PoissonSubsampledGaussianMechanism(
                             sampling_probability=rate, noise_multiplier=noise_multiplier
                         )
                     )
-                case elementary.Laplace(scale):
+                case releases.Laplace(scale):
                     variables.append(prv.LaplaceMechanism(mu=1.0 / scale))
                 case _:
                     raise UnsupportedEventError(f"prv-accountant has no {type(release).__name__}")

@@ -14,7 +14,7 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import elementary, groups, validate
+from accountants import elementary, groups, releases, validate
 from accountants.arrays import FloatArray, IntArray
 from accountants.bounds import Bounds
 from accountants.events import BallsInBinsDpEvent, ShuffledDpEvent
@@ -218,7 +218,7 @@ def _tight_release(
     event: dpa.DpEvent,
     relation: NeighboringRelation,
     steps: int,
-) -> elementary.FixedSizeGaussian | None:
+) -> releases.FixedSizeGaussian | None:
     """The release whose control problem is to be solved; `None` if the fast answer is asked for."""
     if progress is not None:
         validate.function("progress", progress)
@@ -230,9 +230,9 @@ def _tight_release(
             f"they are), got True with {sampling!r}."
         )
     release = elementary.resolve(event, relation)
-    if isinstance(release, elementary.Gaussian):
+    if isinstance(release, releases.Gaussian):
         return None  # At rate 1 the answer is exact.
-    if not isinstance(release, elementary.FixedSizeGaussian):
+    if not isinstance(release, releases.FixedSizeGaussian):
         raise ValueError("`tight` must be False for users of several records, got True.")
     if release.noise_multiplier < fixed_size.LEAST_NOISE:
         raise ValueError(
@@ -301,8 +301,8 @@ def epsilon_curve(
     release = elementary.resolve(events[0][0], relation)
     shared = (
         StepCurve(release, delta, tolerance)
-        if isinstance(release, elementary.PoissonGaussian)
-        or (isinstance(release, elementary.GroupGaussian) and not release.replaced)
+        if isinstance(release, releases.PoissonGaussian)
+        or (isinstance(release, releases.GroupGaussian) and not release.replaced)
         else None
     )
     lower, upper = np.empty(len(counts)), np.empty(len(counts))

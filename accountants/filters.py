@@ -35,7 +35,7 @@ import math
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
-from accountants import elementary, validate
+from accountants import releases, validate
 from accountants.renyi import RenyiAccountant, epsilon_from_divergence
 from accountants.renyi_divergence import MAX_FIXED_SIZE_ORDER
 
@@ -188,7 +188,7 @@ class CombinedFilter(PrivacyFilter):
 
 
 def _only_gaussians(books: RenyiAccountant) -> bool:
-    return all(isinstance(release, elementary.Gaussian) for release in books.composition)
+    return all(isinstance(release, releases.Gaussian) for release in books.composition)
 
 
 def default_order(target_epsilon: float, delta: float) -> float:

@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-from accountants import base, elementary, gaussian, validate
+from accountants import base, gaussian, releases, validate
 from accountants import pure as pure_losses
 from accountants.arrays import FloatArray
 from accountants.base import IntervalAccountant
@@ -120,7 +120,7 @@ class _Tails(NamedTuple):
     all_gdp: float
 
     @classmethod
-    def of(cls, parts: Iterable[tuple[elementary.Elementary, int]]) -> "_Tails":
+    def of(cls, parts: Iterable[tuple[releases.Elementary, int]]) -> "_Tails":
         certain, squares, pure, of_pure = [], [], [], []
         for release, count in parts:
             epsilon = pure_losses.largest_loss(release) * (1.0 + _PURE_ROUNDING)
@@ -139,36 +139,36 @@ class _Tails(NamedTuple):
         )
 
 
-def gaussian_parameters(release: elementary.Elementary) -> tuple[float, float]:
+def gaussian_parameters(release: releases.Elementary) -> tuple[float, float]:
     """μ below which one release is not μ-GDP, for its tail alone, and μ for which it is.
 
     (0, ∞) where nothing is known. The second is the release without its sampling, see the module's
     docstring; a fixed-size batch shifts by 2C, and does so with probability q where all other
     records are at one end; of a mixture the largest sensitivity counts.
 
-    >>> gaussian_parameters(elementary.PoissonGaussian(0.1, 2.0))
+    >>> gaussian_parameters(releases.PoissonGaussian(0.1, 2.0))
     (0.5, 0.5)
     """
     match release:
-        case elementary.Gaussian(mu):
+        case releases.Gaussian(mu):
             return mu, mu
-        case elementary.PoissonGaussian(_, noise_multiplier):
+        case releases.PoissonGaussian(_, noise_multiplier):
             return 1.0 / noise_multiplier, 1.0 / noise_multiplier
-        case elementary.PoissonGaussianReplace(_, noise_multiplier):
+        case releases.PoissonGaussianReplace(_, noise_multiplier):
             # With a record at −1 left out and that at +1 in: shifts of one only are certain.
             return 1.0 / noise_multiplier, 2.0 / noise_multiplier
-        case elementary.FixedSizeGaussian(_, noise_multiplier):
+        case releases.FixedSizeGaussian(_, noise_multiplier):
             return 2.0 / noise_multiplier, 2.0 / noise_multiplier
-        case elementary.GroupGaussian(records, _, noise_multiplier, False, 0) as group:
+        case releases.GroupGaussian(records, _, noise_multiplier, False, 0) as group:
             return records / noise_multiplier, group.reach / noise_multiplier
-        case elementary.GroupGaussian(_, _, noise_multiplier) as group:
+        case releases.GroupGaussian(_, _, noise_multiplier) as group:
             return 0.0, group.reach / noise_multiplier
-        case elementary.AllocatedGaussian(_, noise_multiplier):
+        case releases.AllocatedGaussian(_, noise_multiplier):
             return 1.0 / noise_multiplier, 1.0 / noise_multiplier
-        case elementary.ShuffledGaussian(_, noise_multiplier, _, replaced):
+        case releases.ShuffledGaussian(_, noise_multiplier, _, replaced):
             # Who knows the batch sees one Gaussian.
             return 0.0, (2.0 if replaced else 1.0) / noise_multiplier
-        case elementary.MixtureOfGaussians(deviation, sensitivities, probabilities):
+        case releases.MixtureOfGaussians(deviation, sensitivities, probabilities):
             shifts = zip(sensitivities, probabilities, strict=True)
             largest = max(shift for shift, probability in shifts if probability > 0.0)
             return largest / deviation, largest / deviation

@@ -19,7 +19,7 @@ import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
-from accountants import elementary, validate
+from accountants import elementary, releases, validate
 from accountants.arrays import FloatArray
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds
@@ -32,10 +32,10 @@ ROUNDING = 1e-11
 
 @functools.lru_cache(maxsize=256)
 def _log_moments_of_loss(
-    release: elementary.Gaussian | elementary.PoissonGaussian, max_lambda: int
+    release: releases.Gaussian | releases.PoissonGaussian, max_lambda: int
 ) -> tuple[float, ...]:
     lambdas = np.arange(1.0, max_lambda + 1.0)
-    if isinstance(release, elementary.Gaussian):
+    if isinstance(release, releases.Gaussian):
         return tuple(0.5 * lambdas * (lambdas + 1.0) * release.mu**2)
     removed = log_moment(release.sampling_rate, release.noise_multiplier, lambdas + 1.0)  # E₂
     added = log_moment(release.sampling_rate, release.noise_multiplier, -lambdas)  # E₁
@@ -56,12 +56,12 @@ class MomentsAccountant(IntervalAccountant):
     """
 
     method: ClassVar[str] = "moments accountant"
-    release_types: ClassVar[tuple[type[elementary.Elementary], ...]] = (
-        elementary.Gaussian,
-        elementary.PoissonGaussian,
+    release_types: ClassVar[tuple[type[releases.Elementary], ...]] = (
+        releases.Gaussian,
+        releases.PoissonGaussian,
     )
 
-    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+    def _resolve(self, event: dpa.DpEvent) -> releases.Resolution:
         resolution = super()._resolve(event)
         replaces = self.neighboring_relation is NeighboringRelation.REPLACE_ONE
         if replaces and not isinstance(resolution, type):
@@ -84,7 +84,7 @@ class MomentsAccountant(IntervalAccountant):
         """α(λ) of the composition for λ = 1 … max_lambda; neither side, accurate to ~1e-12."""
         total = np.zeros(self._max_lambda)
         for release, count in self._releases.items():
-            assert isinstance(release, elementary.Gaussian | elementary.PoissonGaussian)
+            assert isinstance(release, releases.Gaussian | releases.PoissonGaussian)
             total += count * np.array(_log_moments_of_loss(release, self._max_lambda))
         return total
 

@@ -8,7 +8,7 @@ chance, and no adaptive choice does worse. The larger direction is the answer.
 import math
 from collections.abc import Mapping
 
-from accountants import elementary, releases
+from accountants import releases
 from accountants.bounds import Bounds
 
 __all__ = ["epsilon_bounds", "largest_loss"]
@@ -19,10 +19,10 @@ _UNBOUNDED = Bounds(math.inf, math.inf)
 _UNKNOWN = Bounds(0.0, math.inf)
 
 
-def epsilon_bounds(composition: Mapping[elementary.Elementary, int]) -> Bounds:
+def epsilon_bounds(composition: Mapping[releases.Elementary, int]) -> Bounds:
     """An interval for the least ε of (ε, 0)-DP; infinite where a loss has no bound.
 
-    >>> lower, upper = epsilon_bounds({elementary.Laplace(2.0): 3})
+    >>> lower, upper = epsilon_bounds({releases.Laplace(2.0): 3})
     >>> lower <= 1.5 <= upper
     True
     """
@@ -35,21 +35,21 @@ def epsilon_bounds(composition: Mapping[elementary.Elementary, int]) -> Bounds:
     return Bounds(lower * (1.0 - _ROUNDING), upper * (1.0 + _ROUNDING))
 
 
-def largest_loss(release: elementary.Elementary) -> float:
+def largest_loss(release: releases.Elementary) -> float:
     """The pure ε of a release, but for rounding; infinite if it has none, or none is known."""
     return max(loss.upper for loss in _largest_losses(release))
 
 
-def _largest_losses(release: elementary.Elementary) -> tuple[Bounds, Bounds]:
+def _largest_losses(release: releases.Elementary) -> tuple[Bounds, Bounds]:
     """The supremum of the loss with the record, and without, but for rounding."""
     match release:
-        case elementary.Laplace(scale):
+        case releases.Laplace(scale):
             return _exactly(1.0 / scale)
-        case elementary.DiscreteLaplace(parameter, sensitivity):
+        case releases.DiscreteLaplace(parameter, sensitivity):
             return _exactly(parameter * sensitivity)
-        case elementary.RandomizedResponse(noise, buckets, True):
+        case releases.RandomizedResponse(noise, buckets, True):
             return _exactly(math.log1p((buckets - 1) * (1.0 - noise)), -math.log(noise))
-        case elementary.RandomizedResponse(noise, buckets, _):
+        case releases.RandomizedResponse(noise, buckets, _):
             odds = math.log(buckets) + math.log1p(-noise) - math.log(noise)
             return _exactly(_log1p_exp(odds))
         case releases.PureResponse(epsilon) | releases.BoundedRange(epsilon):
@@ -76,7 +76,7 @@ def _largest_losses(release: elementary.Elementary) -> tuple[Bounds, Bounds]:
                 Bounds(least[0].lower, most[0].upper),
                 Bounds(least[1].lower, most[1].upper),
             )
-        case elementary.ZeroConcentrated(rho, xi):
+        case releases.ZeroConcentrated(rho, xi):
             known = _UNKNOWN if rho else Bounds(0.0, xi)
             return known, known
         case releases.SampledZeroConcentrated() | releases.RepeatAndSelect():

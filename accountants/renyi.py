@@ -46,15 +46,15 @@ def log_delta_from_divergence(order: float, divergence: float, epsilon: float) -
     return (order - 1.0) * (divergence - epsilon + math.log1p(-1.0 / order)) - math.log(order)
 
 
-def _unsampled_mu(release: elementary.Elementary) -> float:
+def _unsampled_mu(release: releases.Elementary) -> float:
     match release:
-        case elementary.Gaussian(mu):
+        case releases.Gaussian(mu):
             return mu
-        case elementary.PoissonGaussian(_, noise_multiplier):
+        case releases.PoissonGaussian(_, noise_multiplier):
             return 1.0 / noise_multiplier
-        case elementary.FixedSizeGaussian(_, noise_multiplier):
+        case releases.FixedSizeGaussian(_, noise_multiplier):
             return 2.0 / noise_multiplier
-        case elementary.PoissonGaussianReplace(_, noise_multiplier):
+        case releases.PoissonGaussianReplace(_, noise_multiplier):
             return 2.0 / noise_multiplier
     return math.inf
 
@@ -69,9 +69,9 @@ class RenyiAccountant(IntervalAccountant):
     """
 
     method: ClassVar[str] = "Rényi accountant"
-    release_types: ClassVar[tuple[type[elementary.Elementary], ...]] = renyi_divergence.SUPPORTED
+    release_types: ClassVar[tuple[type[releases.Elementary], ...]] = renyi_divergence.SUPPORTED
 
-    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+    def _resolve(self, event: dpa.DpEvent) -> releases.Resolution:
         found = super()._resolve(event)
         if isinstance(found, releases.RepeatAndSelect):
             for release, _ in found.parts:
@@ -139,7 +139,7 @@ class RenyiAccountant(IntervalAccountant):
         return math.sqrt(-math.expm1(-divergence)) * (1.0 + ROUNDING)
 
     def _nothing_sampled(self) -> bool:
-        return all(isinstance(release, elementary.Gaussian) for release in self._releases)
+        return all(isinstance(release, releases.Gaussian) for release in self._releases)
 
     def _unsampled_mu(self) -> float:
         """μ of the composition without its sampling; infinite if not all noise is Gaussian."""

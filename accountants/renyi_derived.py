@@ -5,9 +5,10 @@ convex and not negative: as with δ, mass between two nodes may go to both such 
 are kept (`discretise.upper`). One grid serves all orders. The sum has no negative terms, so that
 nothing cancels, for tiny sampling rates or near order 1.
 
-**A sample of zCDP**, or of any mechanism with divergences ε(α): Zhu & Wang 2019, Theorem 5, at
-integer orders; (α−1)·D_α is convex in α, so that the chord serves between them. The divergence
-without sampling, and by joint convexity log(1 − q + q·e^{(α−1)ε(α)})/(α−1), are bounds too.
+**A sample of zCDP**, or of any mechanism with divergences ε(α): the general upper bound of Zhu &
+Wang 2019 ("Poission Subsampled Rényi Differential Privacy"; the one with a factor 3), at integer
+orders; (α−1)·D_α is convex in α, so that the chord serves between them. The divergence without
+sampling, and by joint convexity log(1 − q + q·e^{(α−1)ε(α)})/(α−1), are bounds too.
 
 **A public choice** among pairs: E[e^{(α−1)L}] is the mean of theirs. **A batch with replacement**:
 by joint convexity, as a choice among the Gaussian of k copies, k = 0 being no move at all.
@@ -25,7 +26,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import special
 
-from accountants import elementary, releases
+from accountants import releases
 from accountants.arrays import FloatArray
 from accountants.fourier.grid import discretise
 from accountants.fourier.pairs import pair_laws
@@ -33,9 +34,9 @@ from accountants.likelihood_ratio import UNIT_ROUNDOFF, Ratio, log_gap
 
 __all__ = ["SUPPORTED", "divergence"]
 
-Divergence: TypeAlias = Callable[[elementary.Elementary, float], float]
-SUPPORTED: tuple[type[elementary.Elementary], ...] = (
-    elementary.DiscreteLaplace,
+Divergence: TypeAlias = Callable[[releases.Elementary, float], float]
+SUPPORTED: tuple[type[releases.Elementary], ...] = (
+    releases.DiscreteLaplace,
     releases.PureResponse,
     releases.TwoOutcomes,
     releases.BoundedRange,
@@ -55,7 +56,7 @@ _ROUNDING = 1e-13
 _MANY_ATOMS = 2**20
 
 
-def divergence(release: elementary.Elementary, order: float, inner: Divergence) -> float | None:
+def divergence(release: releases.Elementary, order: float, inner: Divergence) -> float | None:
     """An upper bound of D_order, or None for what is not of `SUPPORTED`.
 
     Args:
@@ -87,13 +88,13 @@ def divergence(release: elementary.Elementary, order: float, inner: Divergence) 
         case releases.Sampled(_, whole):
             sampled = max(_of_nodes(*nodes, order) for nodes in _nodes(release))
             return min(sampled, inner(whole, order))
-        case elementary.DiscreteLaplace() | releases.TwoOutcomes():
+        case releases.DiscreteLaplace() | releases.TwoOutcomes():
             return max(_of_nodes(*nodes, order) for nodes in _nodes(release))
     return None
 
 
 @functools.lru_cache(maxsize=64)
-def _nodes(release: elementary.Elementary) -> tuple[tuple[FloatArray, FloatArray], ...]:
+def _nodes(release: releases.Elementary) -> tuple[tuple[FloatArray, FloatArray], ...]:
     """For both directions nodes from below the lowest loss on to above the highest, and log masses.
 
     The other direction's losses are the negatives: its highest loss is the lowest here.
@@ -118,11 +119,11 @@ def _nodes(release: elementary.Elementary) -> tuple[tuple[FloatArray, FloatArray
     return tuple(found)
 
 
-def _with_few_atoms(release: elementary.Elementary) -> elementary.Elementary:
+def _with_few_atoms(release: releases.Elementary) -> releases.Elementary:
     """The release, or the response of the same pure ε, which dominates it."""
     if isinstance(release, releases.Sampled):
         return replace(release, release=_with_few_atoms(release.release))
-    if isinstance(release, elementary.DiscreteLaplace) and release.sensitivity > _MANY_ATOMS:
+    if isinstance(release, releases.DiscreteLaplace) and release.sensitivity > _MANY_ATOMS:
         epsilon = release.noise_parameter * release.sensitivity
         return releases.PureResponse(epsilon * (1.0 + _ROUNDING))
     return release
@@ -172,7 +173,7 @@ def _log_sinhc(x: float) -> float:
 
 
 def _sampled(rate: float, whole: Callable[[float], float], order: float) -> float:
-    """Zhu & Wang 2019, Theorem 5, and what holds at all orders; see the module."""
+    """Zhu & Wang 2019, and what holds at all orders; see the module."""
     full = (order - 1.0) * whole(order)
     best = min(full, _log_of_mean([rate], [full]))
     if order <= _MOST_INTEGER_ORDER:

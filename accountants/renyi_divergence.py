@@ -17,18 +17,18 @@ import math
 import numpy as np
 from scipy import special
 
-from accountants import elementary, releases, renyi_derived, repetition
+from accountants import releases, renyi_derived, repetition
 from accountants.likelihood_ratio import UNIT_ROUNDOFF, Ratio, log_gap
 from accountants.subsampled_gaussian import log_moment, log_moment_of_replacing
 
-SUPPORTED: tuple[type[elementary.Elementary], ...] = (
-    elementary.Gaussian,
-    elementary.PoissonGaussian,
-    elementary.PoissonGaussianReplace,
-    elementary.FixedSizeGaussian,
-    elementary.Laplace,
-    elementary.RandomizedResponse,
-    elementary.ZeroConcentrated,
+SUPPORTED: tuple[type[releases.Elementary], ...] = (
+    releases.Gaussian,
+    releases.PoissonGaussian,
+    releases.PoissonGaussianReplace,
+    releases.FixedSizeGaussian,
+    releases.Laplace,
+    releases.RandomizedResponse,
+    releases.ZeroConcentrated,
     releases.RepeatAndSelect,
     *renyi_derived.SUPPORTED,
 )
@@ -38,22 +38,22 @@ _LARGE_SHIFT = 2.0
 _MEASURED_ERROR = 1e-10
 
 
-def divergence(release: elementary.Elementary, order: float) -> float:
+def divergence(release: releases.Elementary, order: float) -> float:
     """An upper bound of the Rényi divergence of real order `order` > 1, in both directions."""
     match release:
-        case elementary.Gaussian(mu):
+        case releases.Gaussian(mu):
             return 0.5 * order * mu**2
-        case elementary.PoissonGaussian(rate, noise_multiplier):
+        case releases.PoissonGaussian(rate, noise_multiplier):
             return float(log_moment(rate, noise_multiplier, order)) / (order - 1.0)
-        case elementary.FixedSizeGaussian(rate, noise_multiplier):
+        case releases.FixedSizeGaussian(rate, noise_multiplier):
             return _fixed_size(rate, noise_multiplier, order)
-        case elementary.Laplace(scale):
+        case releases.Laplace(scale):
             return _laplace(scale, order)
-        case elementary.RandomizedResponse(noise, buckets, special_record):
+        case releases.RandomizedResponse(noise, buckets, special_record):
             return _randomized_response(noise, buckets, special_record, order)
-        case elementary.ZeroConcentrated(rho, xi):
+        case releases.ZeroConcentrated(rho, xi):
             return xi + rho * order
-        case elementary.PoissonGaussianReplace(rate, noise_multiplier):
+        case releases.PoissonGaussianReplace(rate, noise_multiplier):
             return log_moment_of_replacing(rate, noise_multiplier, order - 1.0) / (order - 1.0)
         case releases.RepeatAndSelect(parts, mean, shape):
             return repetition.divergence(parts, mean, shape, order, divergence)

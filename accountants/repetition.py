@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import optimize
 
-from accountants import elementary
+from accountants import releases
 
 __all__ = ["divergence", "halting_parameter"]
 
-Parts = Sequence[tuple[elementary.Elementary, int]]
-Divergence = Callable[[elementary.Elementary, float], float]
+Parts = Sequence[tuple[releases.Elementary, int]]
+Divergence = Callable[[releases.Elementary, float], float]
 
 _ROUNDING = 1e-11
 # γ is found to less than this, and taken smaller by as much.

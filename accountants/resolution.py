@@ -51,7 +51,8 @@ from dp_accounting.dp_event import (
 from scipy import stats
 
 from accountants import elementary, events, pure, releases, validate
-from accountants.elementary import NonPrivate, NoOp, NotSupportedError, Resolution
+from accountants.elementary import NotSupportedError
+from accountants.releases import NonPrivate, NoOp, Resolution
 
 __all__ = ["resolve"]
 
@@ -186,9 +187,9 @@ def _tree(
     )
     gaussian = elementary.resolve(dpa.GaussianDpEvent(event.noise_multiplier), relation)
     depth = max(steps).bit_length()  # ⌈log₂(n + 1)⌉
-    if not depth or not isinstance(gaussian, elementary.Gaussian):
+    if not depth or not isinstance(gaussian, releases.Gaussian):
         return gaussian if depth else NoOp
-    return elementary.Gaussian(gaussian.mu * math.sqrt(depth))
+    return releases.Gaussian(gaussian.mu * math.sqrt(depth))
 
 
 def _poisson(event: dpa.PoissonSampledDpEvent, relation: NeighboringRelation) -> Resolution:
@@ -224,7 +225,7 @@ def _poisson(event: dpa.PoissonSampledDpEvent, relation: NeighboringRelation) ->
             f"sampling around noise of pure epsilon above {_LARGEST_SAMPLED:g} is not accounted "
             f"for, got {epsilon!r}"
         )
-    if isinstance(found, elementary.ZeroConcentrated):
+    if isinstance(found, releases.ZeroConcentrated):
         return releases.SampledZeroConcentrated(rate, found.rho, found.xi)
     if isinstance(found, releases.Between):
         below = tuple(releases.Sampled(rate, pair) for pair in found.below)
@@ -255,9 +256,9 @@ def _truncated(
         raise NotSupportedError(f"a sample at so low a rate is not accounted for, got {rate!r}")
     noise = float(event.noise_multiplier)
     if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
-        cut: elementary.Elementary = elementary.PoissonGaussian(joins, 0.5 * noise)
+        cut: releases.Elementary = releases.PoissonGaussian(joins, 0.5 * noise)
     else:
-        cut = elementary.FixedSizeGaussian(joins, noise)
+        cut = releases.FixedSizeGaussian(joins, noise)
     parts = [(min(1.0, whole * up), plain), (min(1.0, truncates * up), cut)]
     chances, found = zip(*((chance, part) for chance, part in parts if chance), strict=True)
     above = releases.Labelled(chances, found) if len(found) > 1 else found[0]
@@ -286,7 +287,7 @@ def _with_replacement(
     if noise == 0.0:
         return NonPrivate
     if size == 1:
-        return elementary.Gaussian(2.0 * draws / noise)
+        return releases.Gaussian(2.0 * draws / noise)
     if draws > _MOST_DRAWS:
         raise NotSupportedError(
             f"more than {_MOST_DRAWS} draws with replacement are not accounted for, got {draws}"
@@ -303,11 +304,11 @@ def _with_replacement(
     # Rounded down, the rest of the probability at no move.
     seen = [k for k in times if chances[k] > 1e-30]
     weights = [float(chances[k]) / up for k in seen]
-    below: elementary.Elementary = elementary.MixtureOfGaussians(
+    below: releases.Elementary = releases.MixtureOfGaussians(
         noise, (0.0, *(2.0 * k for k in seen)), (1.0 - math.fsum(weights), *weights)
     )
     if len(seen) == 1:
-        below = elementary.PoissonGaussian(weights[0], noise / (2.0 * seen[0]))
+        below = releases.PoissonGaussian(weights[0], noise / (2.0 * seen[0]))
     return releases.Between(above, (below,))
 
 
@@ -318,7 +319,7 @@ def _repeat_and_select(event: RepeatAndSelectDpEvent, relation: NeighboringRelat
     mean = validate.real("mean", mean)
     if mean < 1.0:
         raise validate.refusal("mean", "at least 1", event.mean)
-    found: Counter[elementary.Elementary] = Counter()
+    found: Counter[releases.Elementary] = Counter()
     waiting = [(event.event, 1)]
     while waiting:
         inner, times = waiting.pop()

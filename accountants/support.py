@@ -15,7 +15,7 @@ from dp_accounting.dp_event import (
     TruncatedSubsampledGaussianDpEvent,
 )
 
-from accountants import elementary, groups, resolution
+from accountants import elementary, groups, releases, resolution
 from accountants.events import (
     BallsInBinsDpEvent,
     DiscreteGaussianDpEvent,
@@ -69,7 +69,7 @@ _ACCOUNTANTS = {
     "dp-accounting PLD": dpa.pld.PLDAccountant,
     "dp-accounting RDP": dpa.rdp.RdpAccountant,
 }
-_PRV_ATOMS = (elementary.Gaussian, elementary.PoissonGaussian, elementary.Laplace)
+_PRV_ATOMS = (releases.Gaussian, releases.PoissonGaussian, releases.Laplace)
 
 
 def _prv_supports(event: dpa.DpEvent, relation: NeighboringRelation) -> bool:

@@ -96,19 +96,19 @@ class FourierAccountant(IntervalAccountant):
     """
 
     method: ClassVar[str] = "Fourier accountant"
-    release_types: ClassVar[tuple[type[elementary.Elementary], ...]] = (
-        elementary.Gaussian,
-        elementary.PoissonGaussian,
-        elementary.PoissonGaussianReplace,
-        elementary.GroupGaussian,
-        elementary.FixedSizeGaussian,
-        elementary.FixedSizeGroupGaussian,
-        elementary.AllocatedGaussian,
-        elementary.ShuffledGaussian,
-        elementary.Laplace,
-        elementary.DiscreteLaplace,
-        elementary.RandomizedResponse,
-        elementary.MixtureOfGaussians,
+    release_types: ClassVar[tuple[type[releases.Elementary], ...]] = (
+        releases.Gaussian,
+        releases.PoissonGaussian,
+        releases.PoissonGaussianReplace,
+        releases.GroupGaussian,
+        releases.FixedSizeGaussian,
+        releases.FixedSizeGroupGaussian,
+        releases.AllocatedGaussian,
+        releases.ShuffledGaussian,
+        releases.Laplace,
+        releases.DiscreteLaplace,
+        releases.RandomizedResponse,
+        releases.MixtureOfGaussians,
         releases.PureResponse,
         releases.DiscreteGaussian,
         releases.Sampled,
@@ -123,7 +123,7 @@ class FourierAccountant(IntervalAccountant):
         super().__init__(neighboring_relation)
         self._tolerance = validate.open_unit("tolerance", tolerance)
 
-    def _resolve(self, event: dpa.DpEvent) -> elementary.Resolution:
+    def _resolve(self, event: dpa.DpEvent) -> releases.Resolution:
         found = super()._resolve(event)
         reason = unheld(found)
         if reason is not None:
@@ -133,7 +133,7 @@ class FourierAccountant(IntervalAccountant):
     @property
     def _aim(self) -> float:
         """The tolerance; shuffled batches, whose gap nothing closes, are not worth a fine one."""
-        any_shuffled = any(isinstance(r, elementary.ShuffledGaussian) for r in self._releases)
+        any_shuffled = any(isinstance(r, releases.ShuffledGaussian) for r in self._releases)
         return max(self._tolerance, _VERY_WIDE) if any_shuffled else self._tolerance
 
     def epsilon_answer(self, delta: float) -> Answer:
@@ -325,7 +325,7 @@ class FourierAccountant(IntervalAccountant):
 
 
 def _explicit(
-    composition: Mapping[elementary.Elementary, int], dominating: "_Releases"
+    composition: Mapping[releases.Elementary, int], dominating: "_Releases"
 ) -> list["_Releases"]:
     """The same with pairs that data sets realise, for the lower end; none if they dominate."""
     found = {
@@ -351,11 +351,11 @@ class _Engines:
     """
 
     closed_form: Callable[[float], Bounds]
-    single_step: Callable[[elementary.PoissonGaussian], Bounds]
+    single_step: Callable[[releases.PoissonGaussian], Bounds]
     along_contour: Callable[[contour.Composition, int], Bounds]
     on_grid: Callable[[grid.Laws], Bounds]
     add_is_below: Callable[[contour.Composition, Bounds], bool]
-    without_engine: Callable[[Sequence[tuple[elementary.Elementary, int]]], Bounds]
+    without_engine: Callable[[Sequence[tuple[releases.Elementary, int]]], Bounds]
 
     def try_contour(self, composition: contour.Composition | None, max_work: int) -> Answer | None:
         """The contour engine's answer, or None where it has none."""
@@ -375,12 +375,12 @@ class _Releases:
       parts: Distinct releases and counts.
     """
 
-    parts: tuple[tuple[elementary.Elementary, int], ...]
+    parts: tuple[tuple[releases.Elementary, int], ...]
 
     @classmethod
-    def of(cls, composition: Mapping[elementary.Elementary, int]) -> "_Releases":
+    def of(cls, composition: Mapping[releases.Elementary, int]) -> "_Releases":
         """What has been composed, by the pairs that dominate it."""
-        parts: dict[elementary.Elementary, int] = {}
+        parts: dict[releases.Elementary, int] = {}
         for release, count in composition.items():
             pair = dominating_pair(release)
             parts[pair] = parts.get(pair, 0) + count
@@ -398,29 +398,29 @@ class _Releases:
         squares = [
             count * release.mu**2
             for release, count in self.parts
-            if isinstance(release, elementary.Gaussian)
+            if isinstance(release, releases.Gaussian)
         ]
         return math.sqrt(math.fsum(squares)) if len(squares) == len(self.parts) else None
 
     def for_contour(self) -> contour.Composition | None:
         """The composition for the contour engine, if all of it is plain or sampled Gaussians."""
         squares, events, counts = [], [], []
-        kinds = {type(release) for release, _ in self.parts} - {elementary.Gaussian}
+        kinds = {type(release) for release, _ in self.parts} - {releases.Gaussian}
         for release, count in self.parts:
-            if isinstance(release, elementary.Gaussian):
+            if isinstance(release, releases.Gaussian):
                 squares.append(count * release.mu**2)
-            elif isinstance(release, elementary.SampledGaussian):
+            elif isinstance(release, releases.SampledGaussian):
                 events.append(release)
                 counts.append(float(count))
-            elif isinstance(release, elementary.FixedSizeGaussian):
+            elif isinstance(release, releases.FixedSizeGaussian):
                 half = 0.5 * release.noise_multiplier
-                events.append(elementary.PoissonGaussian(release.sampling_rate, half))
+                events.append(releases.PoissonGaussian(release.sampling_rate, half))
                 counts.append(float(count))
             else:
                 return None
         if len(kinds) != 1:
             return None
-        symmetrised = kinds == {elementary.FixedSizeGaussian}
+        symmetrised = kinds == {releases.FixedSizeGaussian}
         return contour.Composition(events, np.array(counts), math.fsum(squares), symmetrised)
 
     def for_grid(self, tolerance: float) -> list[grid.Laws]:

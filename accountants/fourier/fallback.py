@@ -15,13 +15,13 @@ from collections.abc import Iterable
 
 from scipy import special
 
-from accountants import elementary, groups, releases
+from accountants import groups, releases
 from accountants.bounds import Bounds
 from accountants.renyi import RenyiAccountant
 
 __all__ = ["delta_bounds", "epsilon_bounds"]
 
-Releases = Iterable[tuple[elementary.Elementary, int]]
+Releases = Iterable[tuple[releases.Elementary, int]]
 
 # Relative slack for the few roundings of a total variation.
 _ROUNDING = 1e-12
@@ -43,9 +43,9 @@ class _Dominating(RenyiAccountant):
 def epsilon_bounds(releases: Releases, delta: float) -> Bounds:
     """ε(δ) is at most the upper end.
 
-    >>> round(epsilon_bounds([(elementary.Laplace(1.0), 2)], 1e-20).upper, 9)
+    >>> round(epsilon_bounds([(releases.Laplace(1.0), 2)], 1e-20).upper, 9)
     2.0
-    >>> epsilon_bounds([(elementary.PoissonGaussian(0.6, 0.1), 2)], 0.9)
+    >>> epsilon_bounds([(releases.PoissonGaussian(0.6, 0.1), 2)], 0.9)
     Bounds(lower=0.0, upper=0.0)
     """
     releases = list(releases)
@@ -57,7 +57,7 @@ def epsilon_bounds(releases: Releases, delta: float) -> Bounds:
 def delta_bounds(releases: Releases, epsilon: float) -> Bounds:
     """δ(ε) is at most the upper end.
 
-    >>> delta_bounds([(elementary.Laplace(1.0), 2)], 2.1)
+    >>> delta_bounds([(releases.Laplace(1.0), 2)], 2.1)
     Bounds(lower=0.0, upper=0.0)
     """
     releases = list(releases)
@@ -65,31 +65,31 @@ def delta_bounds(releases: Releases, epsilon: float) -> Bounds:
     return Bounds(0.0, min(upper, _total_variation(releases)))
 
 
-def _dominating(release: elementary.Elementary) -> elementary.Elementary:
+def _dominating(release: releases.Elementary) -> releases.Elementary:
     """A release that dominates `release` and whose Rényi divergences are known.
 
     Sampling only helps; a mixture is dominated by its largest sensitivity (see `pairs`); and every
     pair of pure ε by the randomised response of that ε (Kairouz, Oh, Viswanath 2015, Theorem 2).
     """
-    if isinstance(release, elementary.GroupGaussian):
-        return elementary.Gaussian(release.reach / release.noise_multiplier)
-    if isinstance(release, elementary.PoissonGaussian) and release.noise_multiplier < _LITTLE_NOISE:
-        return elementary.Gaussian(1.0 / release.noise_multiplier)
+    if isinstance(release, releases.GroupGaussian):
+        return releases.Gaussian(release.reach / release.noise_multiplier)
+    if isinstance(release, releases.PoissonGaussian) and release.noise_multiplier < _LITTLE_NOISE:
+        return releases.Gaussian(1.0 / release.noise_multiplier)
     if (
-        isinstance(release, elementary.PoissonGaussianReplace | elementary.FixedSizeGaussian)
+        isinstance(release, releases.PoissonGaussianReplace | releases.FixedSizeGaussian)
         and release.noise_multiplier < _LITTLE_NOISE
     ):
-        return elementary.Gaussian(2.0 / release.noise_multiplier)
-    if isinstance(release, elementary.AllocatedGaussian):
-        return elementary.Gaussian(1.0 / release.noise_multiplier)
-    if isinstance(release, elementary.MixtureOfGaussians):
-        return elementary.Gaussian(max(release.sensitivities) / release.standard_deviation)
-    if isinstance(release, elementary.DiscreteLaplace):
+        return releases.Gaussian(2.0 / release.noise_multiplier)
+    if isinstance(release, releases.AllocatedGaussian):
+        return releases.Gaussian(1.0 / release.noise_multiplier)
+    if isinstance(release, releases.MixtureOfGaussians):
+        return releases.Gaussian(max(release.sensitivities) / release.standard_deviation)
+    if isinstance(release, releases.DiscreteLaplace):
         epsilon = release.noise_parameter * release.sensitivity * (1.0 + _ROUNDING)
         if epsilon > _LARGE:  # No divergence of any order is larger than the pure ε.
-            return elementary.ZeroConcentrated(rho=0.0, xi=epsilon)
+            return releases.ZeroConcentrated(rho=0.0, xi=epsilon)
         noise = 2.0 / (1.0 + math.exp(epsilon)) * (1.0 - _ROUNDING)
-        return elementary.RandomizedResponse(noise, 2, special=False)
+        return releases.RandomizedResponse(noise, 2, special=False)
     return release
 
 
@@ -98,32 +98,32 @@ def _gaussian_variation(mu: float) -> float:
     return float(special.erf(mu / math.sqrt(8.0)))
 
 
-def _variation(release: elementary.Elementary) -> float:
+def _variation(release: releases.Elementary) -> float:
     """An upper bound of δ(0) of one release, but for rounding."""
     match release:
-        case elementary.Gaussian(mu):
+        case releases.Gaussian(mu):
             return _gaussian_variation(mu)
-        case elementary.PoissonGaussian(rate, noise_multiplier):
+        case releases.PoissonGaussian(rate, noise_multiplier):
             return rate * _gaussian_variation(1.0 / noise_multiplier)
-        case elementary.PoissonGaussianReplace(rate, noise_multiplier):
+        case releases.PoissonGaussianReplace(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
-        case elementary.GroupGaussian(records, rate, noise_multiplier, replaced, population):
+        case releases.GroupGaussian(records, rate, noise_multiplier, replaced, population):
             width = (2.0 if replaced else 1.0) / noise_multiplier
             return math.fsum(
                 probability * _gaussian_variation(j * width)
                 for j, probability in enumerate(groups.counts(records, rate, population))
             )
-        case elementary.FixedSizeGaussian(rate, noise_multiplier):
+        case releases.FixedSizeGaussian(rate, noise_multiplier):
             return rate * _gaussian_variation(2.0 / noise_multiplier)
-        case elementary.AllocatedGaussian(_, noise_multiplier):
+        case releases.AllocatedGaussian(_, noise_multiplier):
             return _gaussian_variation(1.0 / noise_multiplier)
-        case elementary.Laplace(scale):
+        case releases.Laplace(scale):
             return -math.expm1(-0.5 / scale)
-        case elementary.DiscreteLaplace(parameter, sensitivity):
+        case releases.DiscreteLaplace(parameter, sensitivity):
             return math.tanh(0.5 * parameter * sensitivity)
-        case elementary.RandomizedResponse(noise):
+        case releases.RandomizedResponse(noise):
             return 1.0 - noise
-        case elementary.MixtureOfGaussians(deviation, sensitivities, probabilities):
+        case releases.MixtureOfGaussians(deviation, sensitivities, probabilities):
             return math.fsum(
                 probability * _gaussian_variation(sensitivity / deviation)
                 for sensitivity, probability in zip(sensitivities, probabilities, strict=True)

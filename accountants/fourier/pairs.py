@@ -97,22 +97,22 @@ CHOICES = 5
 """How many explicit pairs a release has at most."""
 
 
-def dominating_pair(release: elementary.Elementary) -> elementary.Elementary:
+def dominating_pair(release: releases.Elementary) -> releases.Elementary:
     """The release whose pair dominates: `release` itself where it names one.
 
-    >>> dominating_pair(elementary.ShuffledGaussian(10, 2.0, 1.0, replaced=True))
+    >>> dominating_pair(releases.ShuffledGaussian(10, 2.0, 1.0, replaced=True))
     Gaussian(mu=1.0)
     """
     if isinstance(release, releases.Between):
         return dominating_pair(release.above)
-    if isinstance(release, elementary.FixedSizeGroupGaussian):
+    if isinstance(release, releases.FixedSizeGroupGaussian):
         return _fixed_size_group(release, 0.5, replaced=True)
-    if isinstance(release, elementary.ShuffledGaussian):
-        return elementary.Gaussian((2.0 if release.replaced else 1.0) / release.noise_multiplier)
+    if isinstance(release, releases.ShuffledGaussian):
+        return releases.Gaussian((2.0 if release.replaced else 1.0) / release.noise_multiplier)
     return release
 
 
-def explicit_pair(release: elementary.Elementary, choice: int = 0) -> elementary.Elementary:
+def explicit_pair(release: releases.Elementary, choice: int = 0) -> releases.Elementary:
     """The release whose pair is realised by data sets: `release` itself where its pair is.
 
     Where several are known, `choice` picks one; each is a lower bound.
@@ -120,40 +120,40 @@ def explicit_pair(release: elementary.Elementary, choice: int = 0) -> elementary
     For a batch of fixed size all other records are at −C, and the one moves from −C to +C: the
     pair of Poisson sampling at half the noise multiplier (see the module's docstring).
 
-    >>> explicit_pair(elementary.FixedSizeGaussian(0.1, 2.0))
+    >>> explicit_pair(releases.FixedSizeGaussian(0.1, 2.0))
     PoissonGaussian(sampling_rate=0.1, noise_multiplier=1.0)
     """
-    if isinstance(release, elementary.FixedSizeGaussian):
-        return elementary.PoissonGaussian(release.sampling_rate, 0.5 * release.noise_multiplier)
-    if isinstance(release, elementary.AllocatedGaussian):
+    if isinstance(release, releases.FixedSizeGaussian):
+        return releases.PoissonGaussian(release.sampling_rate, 0.5 * release.noise_multiplier)
+    if isinstance(release, releases.AllocatedGaussian):
         return replace(release, from_below=True)
-    if isinstance(release, elementary.FixedSizeGroupGaussian):
+    if isinstance(release, releases.FixedSizeGroupGaussian):
         # All others at −C, or all at 0.
         if choice == 1:
             return _fixed_size_group(release, 1.0, replaced=True)
         return _fixed_size_group(release, 0.5, replaced=False)
-    if isinstance(release, elementary.ShuffledGaussian):
+    if isinstance(release, releases.ShuffledGaussian):
         steps, noise, share = release.steps, release.noise_multiplier, release.share
         if choice == 1 and not release.replaced:
-            return elementary.LargestOfShuffled(steps, noise, share)
+            return releases.LargestOfShuffled(steps, noise, share)
         if release.replaced:
             noise *= 0.5
-        return elementary.AllocatedGaussian(steps, noise, from_below=True, share=share)
+        return releases.AllocatedGaussian(steps, noise, from_below=True, share=share)
     if isinstance(release, releases.Between):
         return release.below[min(choice, len(release.below) - 1)]
     return release
 
 
 def _fixed_size_group(
-    release: elementary.FixedSizeGroupGaussian, scale: float, *, replaced: bool
-) -> elementary.GroupGaussian:
+    release: releases.FixedSizeGroupGaussian, scale: float, *, replaced: bool
+) -> releases.GroupGaussian:
     noise, population = scale * release.noise_multiplier, release.population
-    return elementary.GroupGaussian(
+    return releases.GroupGaussian(
         release.records, release.sampling_rate, noise, replaced, population
     )
 
 
-def unheld(release: elementary.Resolution) -> str | None:
+def unheld(release: releases.Resolution) -> str | None:
     """Why no grid holds a release, not even one that brackets it; None if one does."""
     if isinstance(release, releases.Between):
         return unheld(release.above)
@@ -168,40 +168,40 @@ def unheld(release: elementary.Resolution) -> str | None:
 
 
 def bracket(
-    release: elementary.Elementary,
-) -> tuple[elementary.Elementary | None, elementary.Elementary]:
+    release: releases.Elementary,
+) -> tuple[releases.Elementary | None, releases.Elementary]:
     """Releases that a grid can hold: one that dominates `release` (None: none), one dominated.
 
     Both are `release` itself if a grid can hold it. Less noise costs more, whatever the sampling.
 
-    >>> bracket(elementary.PoissonGaussian(0.1, 0.0001))
+    >>> bracket(releases.PoissonGaussian(0.1, 0.0001))
     (None, PoissonGaussian(sampling_rate=0.1, noise_multiplier=0.00390625))
     """
-    if isinstance(release, elementary.Gaussian) and release.mu > _STEEPEST:
-        return None, elementary.Gaussian(_STEEPEST)
-    if isinstance(release, elementary.DiscreteLaplace) and release.sensitivity > _MOST_SENSITIVE:
+    if isinstance(release, releases.Gaussian) and release.mu > _STEEPEST:
+        return None, releases.Gaussian(_STEEPEST)
+    if isinstance(release, releases.DiscreteLaplace) and release.sensitivity > _MOST_SENSITIVE:
         return None, replace(release, sensitivity=_MOST_SENSITIVE)
     if isinstance(
         release,
-        elementary.PoissonGaussian
-        | elementary.PoissonGaussianReplace
-        | elementary.FixedSizeGaussian
-        | elementary.LargestOfShuffled,
+        releases.PoissonGaussian
+        | releases.PoissonGaussianReplace
+        | releases.FixedSizeGaussian
+        | releases.LargestOfShuffled,
     ):
-        width = 2.0 if isinstance(release, elementary.FixedSizeGaussian) else 1.0
+        width = 2.0 if isinstance(release, releases.FixedSizeGaussian) else 1.0
         if release.noise_multiplier < width / _STEEPEST:
             return None, replace(release, noise_multiplier=width / _STEEPEST)
-    if isinstance(release, elementary.GroupGaussian):
+    if isinstance(release, releases.GroupGaussian):
         least = release.reach / _STEEPEST
         if release.noise_multiplier < least:
             return None, replace(release, noise_multiplier=least)
-    if isinstance(release, elementary.AllocatedGaussian):
+    if isinstance(release, releases.AllocatedGaussian):
         if release.noise_multiplier < _LEAST_ALLOCATED_NOISE:
             # Who knows the record's step sees a plain Gaussian.
-            revealed = elementary.Gaussian(1.0 / release.noise_multiplier)
+            revealed = releases.Gaussian(1.0 / release.noise_multiplier)
             return revealed, replace(release, noise_multiplier=_LEAST_ALLOCATED_NOISE)
         return release, release
-    if isinstance(release, elementary.MixtureOfGaussians):
+    if isinstance(release, releases.MixtureOfGaussians):
         return _mixture_bracket(release)
     if isinstance(release, releases.Between):
         return bracket(release.above)
@@ -215,7 +215,7 @@ def bracket(
 
 def _labelled_bracket(
     release: releases.Labelled,
-) -> tuple[elementary.Elementary | None, elementary.Elementary]:
+) -> tuple[releases.Elementary | None, releases.Elementary]:
     pairs = [bracket(part) for part in release.releases]
     above = tuple(high for high, _ in pairs if high is not None)
     below = replace(release, releases=tuple(low for _, low in pairs))
@@ -223,8 +223,8 @@ def _labelled_bracket(
 
 
 def _mixture_bracket(
-    release: elementary.MixtureOfGaussians,
-) -> tuple[elementary.Elementary | None, elementary.Elementary]:
+    release: releases.MixtureOfGaussians,
+) -> tuple[releases.Elementary | None, releases.Elementary]:
     sensitivities = release.sensitivities
     most = _STEEPEST * release.standard_deviation
     if max(sensitivities) > most:
@@ -249,7 +249,7 @@ def _sampled(sampling_rate: float, shift: float, kind: Kind) -> GaussianMixtureL
     return GaussianMixtureLaw(kind, (1.0 - sampling_rate, sampling_rate), (0.0, shift))
 
 
-def _group(release: elementary.GroupGaussian) -> PairLaws:
+def _group(release: releases.GroupGaussian) -> PairLaws:
     weights = groups.counts(release.records, release.sampling_rate, release.population)
     shifts = tuple(j / release.noise_multiplier for j in range(release.records + 1))
     kinds = (Kind.REPLACE, Kind.REPLACE) if release.replaced else (Kind.REMOVE, Kind.ADD)
@@ -257,7 +257,7 @@ def _group(release: elementary.GroupGaussian) -> PairLaws:
     return with_records, without
 
 
-def _mixture(release: elementary.MixtureOfGaussians) -> PairLaws:
+def _mixture(release: releases.MixtureOfGaussians) -> PairLaws:
     merged: dict[float, float] = {}
     for sensitivity, probability in zip(release.sensitivities, release.probabilities, strict=True):
         if probability > 0.0:
@@ -270,7 +270,7 @@ def _mixture(release: elementary.MixtureOfGaussians) -> PairLaws:
     return with_record, without
 
 
-def _randomized_response(release: elementary.RandomizedResponse) -> PairLaws:
+def _randomized_response(release: releases.RandomizedResponse) -> PairLaws:
     noise, buckets = release.noise_parameter, release.num_buckets
     other = noise / buckets
     same = (1.0 - noise) + other
@@ -317,13 +317,13 @@ def _labelled(release: releases.Labelled) -> PairLaws:
 
 
 def composed_laws(
-    release: elementary.Elementary, count: int, *, coarse: bool = False
+    release: releases.Elementary, count: int, *, coarse: bool = False
 ) -> tuple[PairLaws, int]:
     """Loss laws of `count` releases, and how often they are still to be composed.
 
     `coarse`: a percent is near enough.
     """
-    if isinstance(release, elementary.AllocatedGaussian):
+    if isinstance(release, releases.AllocatedGaussian):
         steps, noise = release.steps, release.noise_multiplier
         nodes = allocation.COARSE if coarse else allocation.NODES
         if release.from_below:
@@ -332,44 +332,44 @@ def composed_laws(
     return pair_laws(release), count
 
 
-def pair_laws(release: elementary.Elementary) -> PairLaws:
+def pair_laws(release: releases.Elementary) -> PairLaws:
     """The loss laws of a release's dominating pair, in both directions.
 
     Raises:
       elementary.NotSupportedError: The release has no pair of distributions.
     """
-    if isinstance(release, elementary.Gaussian):
+    if isinstance(release, releases.Gaussian):
         law = GaussianMixtureLaw(Kind.REMOVE, (1.0,), (release.mu,))
         return law, law
-    if isinstance(release, elementary.PoissonGaussian):
+    if isinstance(release, releases.PoissonGaussian):
         rate, shift = release.sampling_rate, 1.0 / release.noise_multiplier
         return _sampled(rate, shift, Kind.REMOVE), _sampled(rate, shift, Kind.ADD)
-    if isinstance(release, elementary.PoissonGaussianReplace):
+    if isinstance(release, releases.PoissonGaussianReplace):
         law = _sampled(release.sampling_rate, 1.0 / release.noise_multiplier, Kind.REPLACE)
         return law, law
-    if isinstance(release, elementary.GroupGaussian):
+    if isinstance(release, releases.GroupGaussian):
         return _group(release)
-    if isinstance(release, elementary.FixedSizeGaussian):
+    if isinstance(release, releases.FixedSizeGaussian):
         rate, shift = release.sampling_rate, 2.0 / release.noise_multiplier
         remove = _sampled(rate, shift, Kind.REMOVE)
         agree = (1.0 - rate) * math.erf(shift / math.sqrt(8.0))
         symmetric: LossLaw = remove if rate == 1.0 else SymmetrisedLaw(remove, agree)
         return symmetric, symmetric
-    if isinstance(release, elementary.AllocatedGaussian):
+    if isinstance(release, releases.AllocatedGaussian):
         return composed_laws(release, 1)[0]
-    if isinstance(release, elementary.ShuffledGaussian | elementary.FixedSizeGroupGaussian):
+    if isinstance(release, releases.ShuffledGaussian | releases.FixedSizeGroupGaussian):
         return pair_laws(dominating_pair(release))
-    if isinstance(release, elementary.LargestOfShuffled):
+    if isinstance(release, releases.LargestOfShuffled):
         return shuffling.largest_laws(release.steps, release.noise_multiplier, release.share)
-    if isinstance(release, elementary.Laplace):
+    if isinstance(release, releases.Laplace):
         laplace = LaplaceLaw(release.scale)
         return laplace, laplace
-    if isinstance(release, elementary.DiscreteLaplace):
+    if isinstance(release, releases.DiscreteLaplace):
         discrete = DiscreteLaplaceLaw(release.noise_parameter, release.sensitivity)
         return discrete, discrete
-    if isinstance(release, elementary.RandomizedResponse):
+    if isinstance(release, releases.RandomizedResponse):
         return _randomized_response(release)
-    if isinstance(release, elementary.MixtureOfGaussians):
+    if isinstance(release, releases.MixtureOfGaussians):
         return _mixture(release)
     return _derived_laws(release)
 
@@ -379,7 +379,7 @@ def _rounded_down(log_mass: float) -> float:
     return math.exp(log_mass - 1e-14 * (1.0 + abs(log_mass)))
 
 
-def _derived_laws(release: elementary.Elementary) -> PairLaws:
+def _derived_laws(release: releases.Elementary) -> PairLaws:
     """`pair_laws` of `accountants.releases`."""
     match release:
         case releases.Between(above, _):

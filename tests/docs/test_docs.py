@@ -20,6 +20,16 @@ def test_the_code_of_the_sharp_edges_runs(capsys):
     assert "fixed size: Bounds" in capsys.readouterr().out
 
 
+def test_the_code_on_sampling_prints_what_the_page_says(capsys):
+    page = (ROOT / "docs" / "sampling.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
+    said = "".join(re.findall(r"```text\n(.*?)```", page, re.DOTALL))
+    assert said.count("\n") == 10
+    assert capsys.readouterr().out == said
+
+
 def test_the_sharp_edges_name_real_specimens():
     named = [
         name
@@ -43,6 +53,7 @@ def test_percentile_clipping_costs_as_much_as_is_said():
         "docs/architecture.md",
         "CONTRIBUTING.md",
         "docs/sharp_edges.md",
+        "docs/sampling.md",
         "docs/pytest.md",
         "docs/workers.md",
         "README.md",
@@ -54,7 +65,9 @@ def test_files_that_the_guides_name_exist(guide):
         r"`((?:accountants|audits|mechanisms|pvi|tests|docs|benchmarks)/[\w/.]*)`", text
     )
     links = re.findall(r"\]\((?!http)([^)#]+)\)", text)
-    assert [path for path in paths + links if not (ROOT / path).exists()] == []
+    beside = (ROOT / guide).parent
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert [path for path in links if not (beside / path).exists()] == []
 
 
 def test_folders_and_files_that_the_page_on_tests_names_exist():

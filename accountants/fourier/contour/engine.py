@@ -14,12 +14,6 @@ import numpy as np
 from accountants import gaussian
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
-from accountants.elementary import (
-    GroupGaussian,
-    PoissonGaussian,
-    PoissonGaussianReplace,
-    SampledGaussian,
-)
 from accountants.fourier import invert
 from accountants.fourier.contour import few_steps
 from accountants.fourier.contour.quadrature import (
@@ -32,6 +26,12 @@ from accountants.fourier.contour.quadrature import (
 )
 from accountants.fourier.contour.saddle import Saddle, SaddleSearch, upper_log_moments
 from accountants.fourier.contour.sum import Contour, ContourSum, build
+from accountants.releases import (
+    GroupGaussian,
+    PoissonGaussian,
+    PoissonGaussianReplace,
+    SampledGaussian,
+)
 
 # The relative error of δ that is asked of a contour: never below what the rounding allows.
 _FINEST, _COARSEST = 2e-13, 1e-4

@@ -13,13 +13,13 @@ from scipy.special import log_ndtr
 
 from accountants.arrays import FloatArray
 from accountants.bounds import Bounds
-from accountants.elementary import PoissonGaussian
 from accountants.fourier import invert
 from accountants.fourier.contour import one_step
 from accountants.fourier.contour.band import BandSum, Top
 from accountants.fourier.contour.quadrature import ADD, ContourError, Line, log_sum
 from accountants.fourier.contour.split import Guide, Split
 from accountants.likelihood_ratio import ratio
+from accountants.releases import PoissonGaussian
 
 _COARSE, _FINEST = 1e-3, 1e-11
 _LITTLE, _FEW = 0.1, 300.0

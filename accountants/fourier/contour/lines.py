@@ -2,10 +2,10 @@
 
 from typing import TypeAlias
 
-from accountants.elementary import GroupGaussian, SampledGaussian
 from accountants.fourier.contour.grouped import GroupLine
 from accountants.fourier.contour.quadrature import Direction, Line
 from accountants.fourier.contour.symmetrised import SymmetrisedLine
+from accountants.releases import GroupGaussian, SampledGaussian
 
 __all__ = ["AnyLine", "line_of"]
 

@@ -14,9 +14,9 @@ import math
 
 from accountants import gaussian
 from accountants.bounds import Bounds
-from accountants.elementary import PoissonGaussian
 from accountants.fourier import invert
 from accountants.likelihood_ratio import UNIT_ROUNDOFF
+from accountants.releases import PoissonGaussian
 
 _SLACK = 8.0 * UNIT_ROUNDOFF
 

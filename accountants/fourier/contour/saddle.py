@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from accountants.arrays import FloatArray
-from accountants.elementary import GroupGaussian, SampledGaussian
 from accountants.fourier.contour.decay import DecayBound, around, steps
 from accountants.fourier.contour.grouped import GroupLine
 from accountants.fourier.contour.lines import AnyLine, line_of
 from accountants.fourier.contour.quadrature import ContourError, Direction
 from accountants.fourier.contour.symmetrised import SymmetrisedLine
+from accountants.releases import GroupGaussian, SampledGaussian
 
 # The coarse lines serve real tilts up to this multiple of the saddle's.
 HEADROOM = 1.9

@@ -28,9 +28,9 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from accountants.arrays import FloatArray
-from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.quadrature import ContourError, log_sum
 from accountants.likelihood_ratio import UNIT_ROUNDOFF, ratio
+from accountants.releases import PoissonGaussian
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # The relative error of ndtr and log_ndtr, at a rounded argument.

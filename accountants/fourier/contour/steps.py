@@ -9,10 +9,10 @@ import numpy as np
 
 from accountants import validate
 from accountants.bounds import Bounds
-from accountants.elementary import GroupGaussian, PoissonGaussian
 from accountants.fourier.contour.engine import Composition, asked_tolerance, epsilon_on
 from accountants.fourier.contour.quadrature import ADD, REMOVE, ContourError, Direction
 from accountants.fourier.contour.sum import Contour
+from accountants.releases import GroupGaussian, PoissonGaussian
 
 # A new contour is built this much finer than needed, so that it lasts for many step counts.
 _REFINEMENT = 0.05

@@ -38,12 +38,12 @@ from numpy.typing import NDArray
 
 from accountants.arrays import ComplexArray, FloatArray
 from accountants.bounds import Bounds
-from accountants.elementary import SampledGaussian
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.lines import AnyLine, line_of
 from accountants.fourier.contour.quadrature import ContourError, Direction, Line
 from accountants.fourier.contour.saddle import Saddle, decay, upper_log_moments
 from accountants.likelihood_ratio import UNIT_ROUNDOFF
+from accountants.releases import SampledGaussian
 
 _MAX_NODES = 20_000
 # Tilts at which the Chernoff bound is tried, and contours (with a penalty), relative to the saddle.
@@ -58,6 +58,8 @@ _CHERNOFF_ERROR = 0.01
 _SUM_ROUNDING = 4e-15
 # Of the tolerance, what log M may be off by, times the count, for `tilted` to be good enough.
 _MOMENTS_SHARE = 1e-3
+# Where a saddle is misplaced, less than this would do; a line takes no errors above e^{−this}.
+_LEAST_EXPONENT = 3.0
 
 
 @dataclass(frozen=True)
@@ -272,6 +274,7 @@ def build(
 
     exponent = 3.0 - log_tolerance - log_size + math.log(max(1.0, float(counts.max())))
     exponent += math.log(1.0 + 2.0 * len(events)) + math.log1p(theta)
+    exponent = max(exponent, _LEAST_EXPONENT)
     rows, errors, log_moments, moment_errors = [], [], [], []
     for event in events:
         line = line_of(direction, event, theta, float(t[-1]), exponent, refine=True)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from accountants import Bounds, RenyiAccountant, elementary
+from accountants import Bounds, RenyiAccountant, releases
 from accountants.fourier.contour import engine as contour
 from accountants.fourier.contour.quadrature import ContourError
 from accountants.fourier.grid import engine as grid
@@ -30,7 +30,7 @@ SETTINGS = random_settings(60)
 def contour_bounds(setting):
     sigma, rate, steps, delta = setting
     composition = contour.Composition(
-        [elementary.PoissonGaussian(rate, sigma)], np.array([float(steps)])
+        [releases.PoissonGaussian(rate, sigma)], np.array([float(steps)])
     )
     return contour.epsilon_bounds(composition, delta, 1e-6)
 
@@ -39,7 +39,7 @@ def contour_bounds(setting):
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: "-".join(f"{x:.3g}" for x in s))
 def test_contour_and_grid_overlap_and_stay_below_renyi(setting):
     sigma, rate, steps, delta = setting
-    release = elementary.PoissonGaussian(rate, sigma)
+    release = releases.PoissonGaussian(rate, sigma)
     directions = [
         grid.epsilon_bounds([(law, steps)], delta, tolerance=1e-4) for law in pair_laws(release)
     ]

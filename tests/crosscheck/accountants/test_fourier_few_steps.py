@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
-from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour import few_steps
 from accountants.fourier.contour.oscillation import oscillations
 from accountants.fourier.contour.quadrature import ContourError
+from accountants.releases import PoissonGaussian
 
 UNIT = 2.0**-53
 

@@ -13,11 +13,11 @@ import pytest
 from flint import acb, arb, ctx
 from scipy.special import log_ndtr
 
-from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.band import BandSum, Top, _difference_of_powers
 from accountants.fourier.contour.oscillation import oscillations
 from accountants.fourier.contour.quadrature import ADD, Line
 from accountants.fourier.contour.split import Guide, Split
+from accountants.releases import PoissonGaussian
 
 UNIT = 2.0**-53
 

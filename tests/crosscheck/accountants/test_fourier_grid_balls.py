@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import fft, special
 
-from accountants import elementary, releases
+from accountants import releases
 from accountants.fourier.grid import convolve, discretise
 from accountants.fourier.grid.laws.discrete import AtomicLaw
 from accountants.fourier.grid.laws.law import TAIL_ERROR, UNIT
@@ -142,14 +142,14 @@ def derived_truths():
     """Laws of samples, choices and guarantees; see `accountants.releases`."""
     half = 0.5 * math.log(2.0)
     pure = (
-        (elementary.Laplace(1.7), functools.partial(laplace_delta, arb(1.7))),
-        (elementary.Laplace(0.05), functools.partial(laplace_delta, arb(0.05))),
+        (releases.Laplace(1.7), functools.partial(laplace_delta, arb(1.7))),
+        (releases.Laplace(0.05), functools.partial(laplace_delta, arb(0.05))),
         (
-            elementary.DiscreteLaplace(0.4, 3),
+            releases.DiscreteLaplace(0.4, 3),
             functools.partial(discrete_laplace_delta, arb(0.4), 3),
         ),
         (
-            elementary.DiscreteLaplace(0.4, 4),  # With an atom at 0.
+            releases.DiscreteLaplace(0.4, 4),  # With an atom at 0.
             functools.partial(discrete_laplace_delta, arb(0.4), 4),
         ),
         (releases.PureResponse(half), functools.partial(response_delta, arb(half))),
@@ -173,10 +173,10 @@ def derived_truths():
     # Rates next to 1, where e^λ is far below 1.
     steep = functools.partial(laplace_delta, arb(0.01))
     for rate in (1.0 - 1e-6, 1.0 - 2.0**-53):
-        remove, add = pair_laws(releases.Sampled(rate, elementary.Laplace(0.01)))
+        remove, add = pair_laws(releases.Sampled(rate, releases.Laplace(0.01)))
         yield remove, functools.partial(sampled_remove_delta, arb(rate), steep)
         yield add, functools.partial(sampled_add_delta, arb(rate), steep)
-    one, two = elementary.PoissonGaussian(0.1, 1.0), elementary.PoissonGaussian(0.07, 0.5)
+    one, two = releases.PoissonGaussian(0.1, 1.0), releases.PoissonGaussian(0.07, 0.5)
     label = pair_laws(releases.Labelled((0.875, 0.125), (one, two)))
     for law, direction in zip(label, (remove_delta, add_delta), strict=True):
         inner = [
@@ -194,9 +194,9 @@ def derived_truths():
 def truths():
     """Laws and their profiles. The laws know 1/σ as a float, and so do the profiles."""
     for rate, sigma in ((0.01, 1.0), (1e-7, 0.6), (0.9, 2.0), (0.3, 0.05)):
-        remove, add = pair_laws(elementary.PoissonGaussian(rate, sigma))
-        swapped = pair_laws(elementary.PoissonGaussianReplace(rate, sigma))[0]
-        fixed = pair_laws(elementary.FixedSizeGaussian(rate, sigma))[0]
+        remove, add = pair_laws(releases.PoissonGaussian(rate, sigma))
+        swapped = pair_laws(releases.PoissonGaussianReplace(rate, sigma))[0]
+        fixed = pair_laws(releases.FixedSizeGaussian(rate, sigma))[0]
         for law, delta, width in (
             (remove, remove_delta, 1.0),
             (add, add_delta, 1.0),
@@ -205,10 +205,10 @@ def truths():
         ):
             yield law, functools.partial(delta, arb(rate), arb(width / sigma))
     for scale in (1.7, 0.01):
-        law = pair_laws(elementary.Laplace(scale))[0]
+        law = pair_laws(releases.Laplace(scale))[0]
         yield law, functools.partial(laplace_delta, arb(scale))
     for parameter, shift in ((0.4, 3), (0.01, 500)):
-        law = pair_laws(elementary.DiscreteLaplace(parameter, shift))[0]
+        law = pair_laws(releases.DiscreteLaplace(parameter, shift))[0]
         yield law, functools.partial(discrete_laplace_delta, arb(parameter), shift)
     yield from derived_truths()
 
@@ -295,7 +295,7 @@ def test_tails_are_within_their_error(law, truth):
 @pytest.mark.parametrize("tilt", [0.0, 0.7, 5.0])
 def test_composed_masses_are_above_and_below(steps, tilt):
     """The FFT, its error bound and the aliases, on masses that are taken as exact."""
-    law = pair_laws(elementary.PoissonGaussian(0.05, 0.8))[0]
+    law = pair_laws(releases.PoissonGaussian(0.05, 0.8))[0]
     grid = discretise.Grid(-0.02, 0.125, np.arange(-2, 60))
     parts = discretise.both(law, grid)
     low = 1.0

@@ -16,7 +16,7 @@ from dp_accounting import (
 )
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
-from accountants import FourierAccountant, elementary
+from accountants import FourierAccountant, releases
 from accountants.bounds import Bounds
 from accountants.fourier import fallback
 from accountants.fourier.grid import engine as grid
@@ -140,7 +140,7 @@ def test_next_to_no_noise(sigma):
 
 @pytest.mark.slow
 def test_mixtures_of_very_many_components_are_bracketed():
-    release = elementary.MixtureOfGaussians(
+    release = releases.MixtureOfGaussians(
         1.0, tuple(k / 3000 for k in range(3000)), (1 / 3000,) * 3000
     )
     above, below = bracket(release)
@@ -155,16 +155,16 @@ def test_mixtures_of_very_many_components_are_bracketed():
 
 
 RELEASES = [
-    elementary.Gaussian(0.7),
-    elementary.PoissonGaussian(0.01, 1.0),
-    elementary.PoissonGaussianReplace(0.05, 0.8),
-    elementary.FixedSizeGaussian(0.02, 1.5),
-    elementary.Laplace(1.7),
-    elementary.DiscreteLaplace(0.4, 3),
-    elementary.DiscreteLaplace(2.0, 400),
-    elementary.RandomizedResponse(0.4, 5, special=False),
-    elementary.RandomizedResponse(0.4, 5, special=True),
-    elementary.MixtureOfGaussians(1.0, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05)),
+    releases.Gaussian(0.7),
+    releases.PoissonGaussian(0.01, 1.0),
+    releases.PoissonGaussianReplace(0.05, 0.8),
+    releases.FixedSizeGaussian(0.02, 1.5),
+    releases.Laplace(1.7),
+    releases.DiscreteLaplace(0.4, 3),
+    releases.DiscreteLaplace(2.0, 400),
+    releases.RandomizedResponse(0.4, 5, special=False),
+    releases.RandomizedResponse(0.4, 5, special=True),
+    releases.MixtureOfGaussians(1.0, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05)),
 ]
 
 

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from accountants import elementary
+from accountants import releases
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.pairs import pair_laws
 
@@ -68,7 +68,7 @@ def two_step_delta(rate, sigma, epsilon, remove):
     ],
 )
 def test_two_steps(rate, sigma, epsilon, remove):
-    law = pair_laws(elementary.PoissonGaussian(rate, sigma))[0 if remove else 1]
+    law = pair_laws(releases.PoissonGaussian(rate, sigma))[0 if remove else 1]
     truth = two_step_delta(rate, sigma, mp.mpf(epsilon), remove)
     if not remove and epsilon >= -2 * math.log1p(-rate):
         truth = mp.mpf(0)  # The loss is bounded: what mpmath finds is its error.
@@ -100,7 +100,7 @@ def characteristic_delta(rate, sigma, steps, epsilon, tilt):
 
 def test_many_steps_by_the_fourier_integral():
     truth = characteristic_delta(0.2, 2.0, 200, mp.mpf(6), 2)
-    law = pair_laws(elementary.PoissonGaussian(0.2, 2.0))[0]
+    law = pair_laws(releases.PoissonGaussian(0.2, 2.0))[0]
     bounds = grid.delta_bounds([(law, 200)], 6.0)
     assert bounds.lower <= truth <= bounds.upper
     assert bounds.gap <= 2e-6 * truth
@@ -110,7 +110,7 @@ def test_many_steps_by_the_fourier_integral():
 def test_cell_masses_have_relative_accuracy(edges):
     """P-mass and E[1 − e^{−(L−l)}] of a cell, for a small rate and far into the tail."""
     mu = mp.mpf("1.25")
-    law = pair_laws(elementary.PoissonGaussian(0.003, 0.8))[0]
+    law = pair_laws(releases.PoissonGaussian(0.003, 0.8))[0]
     points = law.points(np.array(edges))
 
     def place(loss):

@@ -4,7 +4,7 @@ import pytest
 from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution
 
-from accountants import elementary
+from accountants import releases
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.pairs import pair_laws
 
@@ -13,19 +13,19 @@ STEP = 2e-3
 
 def peers(release, pessimistic):
     options = {"pessimistic_estimate": pessimistic, "value_discretization_interval": STEP}
-    if isinstance(release, elementary.Gaussian):
+    if isinstance(release, releases.Gaussian):
         return privacy_loss_distribution.from_gaussian_mechanism(1.0 / release.mu, **options)
-    if isinstance(release, elementary.PoissonGaussian):
+    if isinstance(release, releases.PoissonGaussian):
         return privacy_loss_distribution.from_gaussian_mechanism(
             release.noise_multiplier, sampling_prob=release.sampling_rate, **options
         )
-    if isinstance(release, elementary.Laplace):
+    if isinstance(release, releases.Laplace):
         return privacy_loss_distribution.from_laplace_mechanism(release.scale, **options)
-    if isinstance(release, elementary.DiscreteLaplace):
+    if isinstance(release, releases.DiscreteLaplace):
         return privacy_loss_distribution.from_discrete_laplace_mechanism(
             release.noise_parameter, sensitivity=release.sensitivity, **options
         )
-    if isinstance(release, elementary.MixtureOfGaussians):
+    if isinstance(release, releases.MixtureOfGaussians):
         return privacy_loss_distribution.from_mixture_gaussian_mechanism(
             release.standard_deviation,
             list(release.sensitivities),
@@ -38,13 +38,13 @@ def peers(release, pessimistic):
 
 
 RELEASES = [
-    elementary.Gaussian(0.5),
-    elementary.PoissonGaussian(0.05, 0.9),
-    elementary.PoissonGaussian(0.7, 2.0),
-    elementary.Laplace(3.0),
-    elementary.DiscreteLaplace(0.3, 2),
-    elementary.RandomizedResponse(0.6, 4, False),
-    elementary.MixtureOfGaussians(1.5, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03)),
+    releases.Gaussian(0.5),
+    releases.PoissonGaussian(0.05, 0.9),
+    releases.PoissonGaussian(0.7, 2.0),
+    releases.Laplace(3.0),
+    releases.DiscreteLaplace(0.3, 2),
+    releases.RandomizedResponse(0.6, 4, False),
+    releases.MixtureOfGaussians(1.5, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03)),
 ]
 
 
@@ -65,7 +65,7 @@ def test_brackets_of_dp_accounting(release, steps, delta):
 @pytest.mark.parametrize(("rate", "sigma"), [(0.1, 1.0), (0.01, 0.6)])
 def test_replacement_under_poisson_sampling(rate, sigma):
     """The pair of `PoissonGaussianReplace` is the one dp-accounting has."""
-    (law, _) = pair_laws(elementary.PoissonGaussianReplace(rate, sigma))
+    (law, _) = pair_laws(releases.PoissonGaussianReplace(rate, sigma))
     for pessimistic in (False, True):
         pld = privacy_loss_distribution.from_gaussian_mechanism(
             sigma,

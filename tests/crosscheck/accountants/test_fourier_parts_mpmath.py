@@ -10,12 +10,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from accountants.elementary import PoissonGaussian
 from accountants.fourier.contour.decay import sinc_envelope
 from accountants.fourier.contour.one_step import delta_bounds as single_delta
 from accountants.fourier.contour.one_step import epsilon_bounds as single_epsilon
 from accountants.fourier.contour.quadrature import ADD, REMOVE, Line
 from accountants.fourier.contour.saddle import SaddleSearch, decay
+from accountants.releases import PoissonGaussian
 
 # (q, σ, θ, largest t): common, tiny q with a large tilt, large q, little noise.
 CASES = [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
-from accountants import elementary
+from accountants import releases
 from accountants.fourier.contour import engine as contour
 from accountants.fourier.contour.quadrature import ContourError
 from accountants.fourier.contour.saddle import decay
@@ -121,8 +121,8 @@ def test_random_lines(seed):
 
 def both_engines(sigma, rate, steps, delta):
     """Intervals for ε of the symmetrised pair."""
-    release = elementary.FixedSizeGaussian(rate, sigma)
-    half = elementary.PoissonGaussian(rate, 0.5 * sigma)
+    release = releases.FixedSizeGaussian(rate, sigma)
+    half = releases.PoissonGaussian(rate, 0.5 * sigma)
     composition = contour.Composition([half], np.array([float(steps)]), is_symmetrised=True)
     law = pair_laws(release)[0]
     on_grid = grid.epsilon_bounds([(law, steps)], delta, tolerance=1e-4)
@@ -163,11 +163,11 @@ def test_random_contours_and_grids_overlap(seed):
 
 
 def test_a_plain_gaussian_beside_it_leaves_no_atom():
-    release = elementary.FixedSizeGaussian(0.02, 2.0)
-    half = elementary.PoissonGaussian(0.02, 1.0)
+    release = releases.FixedSizeGaussian(0.02, 2.0)
+    half = releases.PoissonGaussian(0.02, 1.0)
     composition = contour.Composition([half], np.array([40.0]), 0.25, is_symmetrised=True)
     along = contour.delta_bounds(composition, 1.5, 1e-6)
-    laws = [(pair_laws(release)[0], 40), (pair_laws(elementary.Gaussian(0.5))[0], 1)]
+    laws = [(pair_laws(release)[0], 40), (pair_laws(releases.Gaussian(0.5))[0], 1)]
     on_grid = grid.delta_bounds(laws, 1.5, tolerance=1e-4)
     assert along.gap <= 1e-6 * along.upper
     assert max(along.lower, on_grid.lower) <= min(along.upper, on_grid.upper)

@@ -10,7 +10,7 @@ import pytest
 from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution
 
-from accountants import FourierAccountant, elementary, trade_off
+from accountants import FourierAccountant, releases, trade_off
 from accountants.fourier.contour.engine import Composition
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.pairs import pair_laws
@@ -163,7 +163,7 @@ class TestProfile:
 
     @pytest.mark.parametrize(("sigma", "rate", "steps"), [(1.0, 0.01, 300), (0.5, 0.1, 200)])
     def test_contours_and_grid_and_single_answers_overlap(self, sigma, rate, steps):
-        release = elementary.PoissonGaussian(rate, sigma)
+        release = releases.PoissonGaussian(rate, sigma)
         composition = Composition([release], np.array([float(steps)]))
         remove, add = pair_laws(release)
         profiles = [
@@ -181,7 +181,7 @@ class TestProfile:
     @pytest.mark.parametrize("scale", [0.002, 0.05, 1.0, 20.0])
     def test_one_laplace_in_closed_form(self, scale):
         """δ(ε) = 1 − e^{(ε − 1/b)/2} for ε ≤ 1/b; also where the window begins above 0."""
-        law = pair_laws(elementary.Laplace(scale))[0]
+        law = pair_laws(releases.Laplace(scale))[0]
         passes = grid.profile([(law, 1)], tolerance=1e-5)
         for epsilon in [*np.linspace(0.0, 1.2 / scale, 25), 0.999 / scale]:
             with mpmath.workdps(40):

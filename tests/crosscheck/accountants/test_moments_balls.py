@@ -9,7 +9,7 @@ from dp_accounting import NeighboringRelation
 from flint import arb, ctx, fmpz
 
 from accountants import MomentsAccountant, RenyiAccountant
-from accountants.elementary import RandomizedResponse
+from accountants.releases import RandomizedResponse
 from accountants.renyi_divergence import _log_even_central_moment, divergence
 from accountants.subsampled_gaussian import log_moment, log_moment_bounds
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 
-from accountants import FourierAccountant, UserDpEvent, elementary, gaussian, groups
-from accountants.elementary import FixedSizeGroupGaussian, Gaussian, GroupGaussian, PoissonGaussian
+from accountants import FourierAccountant, UserDpEvent, elementary, gaussian, groups, releases
 from accountants.fourier.contour import engine
 from accountants.fourier.contour.decay import DecayBound
 from accountants.fourier.contour.grouped import _ARGUMENT, GroupLine, counted
@@ -19,6 +18,7 @@ from accountants.fourier.contour.quadrature import REMOVE
 from accountants.fourier.contour.quadrature import REPLACE as REPLACE_DIRECTION
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.pairs import dominating_pair, explicit_pair, pair_laws
+from accountants.releases import FixedSizeGroupGaussian, Gaussian, GroupGaussian, PoissonGaussian
 
 ADD, REPLACE, ZERO = NeighboringRelation
 # From dp-accounting 0.6.0, on cells of 0.002, a minute each: from_mixture_gaussian_mechanism(σ,
@@ -175,7 +175,7 @@ def test_one_record_is_the_ordinary_line():
     counts = np.array([1000.0])
     for replaced, one in (
         (False, PoissonGaussian(0.01, 1.0)),
-        (True, elementary.PoissonGaussianReplace(0.01, 1.0)),
+        (True, releases.PoissonGaussianReplace(0.01, 1.0)),
     ):
         ours = engine.epsilon_bounds(
             engine.Composition([GroupGaussian(1, 0.01, 1.0, replaced)], counts), 1e-5, 1e-6

@@ -20,7 +20,7 @@ from dp_accounting.dp_event import (
 )
 from flint import arb, ctx
 
-from accountants import Certificate, FourierAccountant, elementary, known_answers, seals
+from accountants import Certificate, FourierAccountant, elementary, known_answers, releases, seals
 from accountants.verify import NOT_COVERED, REFUTED, VERIFIED, verify
 from accountants.verify.contour import Composition
 from accountants.verify.laws import Law
@@ -240,7 +240,7 @@ def test_c_for_2c_is_noticed(monkeypatch):
 
 
 def test_a_replaced_record_taken_for_an_absent_one_is_noticed(monkeypatch):
-    monkeypatch.setattr(elementary, "PoissonGaussianReplace", elementary.PoissonGaussian)
+    monkeypatch.setattr(elementary, "PoissonGaussianReplace", releases.PoissonGaussian)
     certificate = certified([(poisson(1e-5, 2.0), 10**9)], ONE, 1e-5)
     assert verify(certificate.to_json()).word == REFUTED
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from accountants import elementary
+from accountants import releases
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.pairs import explicit_pair, pair_laws
 
@@ -17,16 +17,16 @@ rates = st.floats(-5.0, -0.01).map(lambda x: 10.0**x)
 sigmas = st.floats(-0.4, 1.3).map(lambda x: 10.0**x)
 counts = st.floats(0.0, 5.0).map(lambda x: int(10.0**x))
 deltas = st.floats(-14.0, -2.0).map(lambda x: 10.0**x)
-poisson = st.builds(elementary.PoissonGaussian, rates, sigmas)
+poisson = st.builds(releases.PoissonGaussian, rates, sigmas)
 any_release = st.one_of(
     poisson,
-    st.builds(elementary.PoissonGaussianReplace, rates, sigmas),
-    st.builds(elementary.FixedSizeGaussian, rates, sigmas),
-    st.builds(elementary.Gaussian, st.floats(0.01, 5.0)),
-    st.builds(elementary.Laplace, st.floats(0.2, 50.0)),
-    st.builds(elementary.DiscreteLaplace, st.floats(0.05, 2.0), st.integers(1, 5)),
+    st.builds(releases.PoissonGaussianReplace, rates, sigmas),
+    st.builds(releases.FixedSizeGaussian, rates, sigmas),
+    st.builds(releases.Gaussian, st.floats(0.01, 5.0)),
+    st.builds(releases.Laplace, st.floats(0.2, 50.0)),
+    st.builds(releases.DiscreteLaplace, st.floats(0.05, 2.0), st.integers(1, 5)),
     st.builds(
-        elementary.RandomizedResponse, st.floats(0.05, 0.95), st.integers(2, 20), st.booleans()
+        releases.RandomizedResponse, st.floats(0.05, 0.95), st.integers(2, 20), st.booleans()
     ),
 )
 directions = st.sampled_from([0, 1])
@@ -90,7 +90,7 @@ def test_composition_costs_more_than_its_parts(first, second, direction, count, 
 @limited
 @given(rates, sigmas, counts, deltas)
 def test_fixed_size_upper_bound_is_above_its_lower_pair(rate, sigma, count, delta):
-    release = elementary.FixedSizeGaussian(rate, sigma)
+    release = releases.FixedSizeGaussian(rate, sigma)
     (law, _) = pair_laws(release)
     upper = grid.epsilon_bounds([(law, count)], delta, tolerance=ROUGH).upper
     for law in pair_laws(explicit_pair(release)):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from accountants import elementary, gaussian
+from accountants import elementary, gaussian, releases
 from accountants.bounds import Bounds
 from accountants.fourier.grid import discretise
 from accountants.fourier.grid import engine as grid
@@ -24,17 +24,17 @@ TRUE_VALUES = [
     ((0.5, 0.005, 2000, 1e-6), 11.810115458),
 ]
 RELEASES = [
-    elementary.Gaussian(0.7),
-    elementary.PoissonGaussian(0.01, 1.0),
-    elementary.PoissonGaussian(1e-5, 0.6),
-    elementary.PoissonGaussian(0.9, 2.0),
-    elementary.PoissonGaussianReplace(0.05, 0.8),
-    elementary.FixedSizeGaussian(0.02, 1.5),
-    elementary.Laplace(1.7),
-    elementary.DiscreteLaplace(0.4, 3),
-    elementary.RandomizedResponse(0.4, 5, False),
-    elementary.RandomizedResponse(0.4, 5, True),
-    elementary.MixtureOfGaussians(1.0, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05)),
+    releases.Gaussian(0.7),
+    releases.PoissonGaussian(0.01, 1.0),
+    releases.PoissonGaussian(1e-5, 0.6),
+    releases.PoissonGaussian(0.9, 2.0),
+    releases.PoissonGaussianReplace(0.05, 0.8),
+    releases.FixedSizeGaussian(0.02, 1.5),
+    releases.Laplace(1.7),
+    releases.DiscreteLaplace(0.4, 3),
+    releases.RandomizedResponse(0.4, 5, False),
+    releases.RandomizedResponse(0.4, 5, True),
+    releases.MixtureOfGaussians(1.0, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05)),
 ]
 PAIRS = [*RELEASES, *map(explicit_pair, RELEASES)]
 LAWS = list(dict.fromkeys(law for release in PAIRS for law in pair_laws(release)))
@@ -45,7 +45,7 @@ def contains(bounds: Bounds, value: float, slack: float = 0.0) -> bool:
 
 
 def both_directions(
-    release: elementary.Elementary, count: int, delta: float, **options: float
+    release: releases.Elementary, count: int, delta: float, **options: float
 ) -> Bounds:
     uppers, lowers = (
         [grid.epsilon_bounds([(law, count)], delta, **options) for law in pair_laws(pair)]
@@ -57,7 +57,7 @@ def both_directions(
 @pytest.mark.parametrize(("setting", "truth"), TRUE_VALUES)
 def test_true_values_of_poisson_sampling(setting, truth):
     sigma, rate, steps, delta = setting
-    bounds = both_directions(elementary.PoissonGaussian(rate, sigma), steps, delta)
+    bounds = both_directions(releases.PoissonGaussian(rate, sigma), steps, delta)
     assert contains(bounds, truth, slack=1e-10)
     assert bounds.gap <= 1.1e-6 * truth
 
@@ -69,9 +69,7 @@ def test_true_values_of_poisson_sampling(setting, truth):
 def test_fixed_size_sampling_has_its_theory_gap(setting, lower, upper):
     """Both ends are in tests/golden/fourier_pairs.json to more digits."""
     sigma, rate, steps, delta = setting
-    bounds = both_directions(
-        elementary.FixedSizeGaussian(rate, sigma), steps, delta, tolerance=1e-5
-    )
+    bounds = both_directions(releases.FixedSizeGaussian(rate, sigma), steps, delta, tolerance=1e-5)
     assert bounds.lower == pytest.approx(lower, abs=1e-3)
     assert bounds.upper == pytest.approx(upper, abs=1e-3)
 
@@ -80,7 +78,7 @@ def test_fixed_size_sampling_has_its_theory_gap(setting, lower, upper):
 @pytest.mark.parametrize("delta", [1e-3, 1e-12])
 @pytest.mark.parametrize("mu", [0.05, 1.0])
 def test_composed_gaussians(mu, steps, delta):
-    law = pair_laws(elementary.Gaussian(mu))[0]
+    law = pair_laws(releases.Gaussian(mu))[0]
     truth = gaussian.epsilon_bounds(mu * math.sqrt(steps), delta)
     bounds = grid.epsilon_bounds([(law, steps)], delta)
     assert bounds.lower <= truth.upper
@@ -97,14 +95,14 @@ def test_composed_gaussians(mu, steps, delta):
 def test_different_gaussians_compose_to_one():
     counts = {0.3: 5, 0.7: 3, 0.05: 100}
     mu = math.sqrt(sum(count * m * m for m, count in counts.items()))
-    laws = [(pair_laws(elementary.Gaussian(m))[0], count) for m, count in counts.items()]
+    laws = [(pair_laws(releases.Gaussian(m))[0], count) for m, count in counts.items()]
     bounds = grid.epsilon_bounds(laws, 1e-6)
     assert contains(bounds, gaussian.epsilon(mu, 1e-6), slack=1e-12)
     assert bounds.gap <= 1.1e-6 * bounds.upper
 
 
 def test_equal_laws_are_merged():
-    law = pair_laws(elementary.PoissonGaussian(0.1, 1.0))[0]
+    law = pair_laws(releases.PoissonGaussian(0.1, 1.0))[0]
     assert grid.epsilon_bounds([(law, 3), (law, 4)], 1e-5) == grid.epsilon_bounds([(law, 7)], 1e-5)
 
 
@@ -112,7 +110,7 @@ def test_equal_laws_are_merged():
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 20.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-4, 0.5])
 def test_one_step_of_poisson_sampling(rate, sigma, epsilon):
-    remove, add = pair_laws(elementary.PoissonGaussian(rate, sigma))
+    remove, add = pair_laws(releases.PoissonGaussian(rate, sigma))
     inner = math.log1p(math.expm1(epsilon) / rate)
     truth = rate * gaussian.delta(1.0 / sigma, inner)
     bounds = grid.delta_bounds([(remove, 1)], epsilon)
@@ -136,7 +134,7 @@ def test_one_step_of_poisson_sampling(rate, sigma, epsilon):
 
 
 def test_one_step_of_laplace():
-    law = pair_laws(elementary.Laplace(2.0))[0]
+    law = pair_laws(releases.Laplace(2.0))[0]
     for epsilon in (0.0, 0.1, 0.4999):
         truth = -math.expm1(0.5 * (epsilon - 0.5))
         assert contains(grid.delta_bounds([(law, 1)], epsilon), truth, 1e-12)
@@ -175,7 +173,7 @@ def test_atoms_compose_exactly(release, epsilon):
 
 def test_randomised_response_many_times_is_a_binomial():
     noise, steps = 0.6, 400
-    law = pair_laws(elementary.RandomizedResponse(noise, 2, False))[0]
+    law = pair_laws(releases.RandomizedResponse(noise, 2, False))[0]
     step = law.losses[-1]
     wins = np.arange(steps + 1)
     losses = (2 * wins - steps) * step
@@ -194,7 +192,7 @@ def test_randomised_response_many_times_is_a_binomial():
 
 
 def test_epsilon_is_zero_where_delta_exceeds_the_total_variation():
-    law = pair_laws(elementary.PoissonGaussian(1e-4, 2.0))[0]
+    law = pair_laws(releases.PoissonGaussian(1e-4, 2.0))[0]
     at_zero = grid.delta_bounds([(law, 5)], 0.0)
     assert 0.0 < at_zero.lower <= at_zero.upper < 1e-3
     assert grid.epsilon_bounds([(law, 5)], 1.001 * at_zero.upper) == Bounds(0.0, 0.0)
@@ -203,7 +201,7 @@ def test_epsilon_is_zero_where_delta_exceeds_the_total_variation():
 
 @pytest.mark.parametrize("steps", [10**5, 10**7])
 def test_many_steps_are_bounded_without_ado(steps):
-    for law in pair_laws(elementary.PoissonGaussian(1e-3, 1.0)):
+    for law in pair_laws(releases.PoissonGaussian(1e-3, 1.0)):
         bounds = grid.epsilon_bounds([(law, steps)], 1e-6)
         assert 0.0 < bounds.lower <= bounds.upper <= 1.01 * bounds.lower
 
@@ -291,25 +289,23 @@ def test_gathered_pieces_keep_mass_and_mean(direction):
 
 def test_zero_concentrated_has_no_pair():
     with pytest.raises(elementary.NotSupportedError, match="no pair of distributions"):
-        pair_laws(elementary.ZeroConcentrated(0.1, 0.0))
+        pair_laws(releases.ZeroConcentrated(0.1, 0.0))
 
 
 def test_directions_and_tightness():
-    with_record, without = pair_laws(elementary.Gaussian(1.0))
+    with_record, without = pair_laws(releases.Gaussian(1.0))
     assert with_record == without
-    with_record, without = pair_laws(elementary.PoissonGaussian(0.1, 1.0))
+    with_record, without = pair_laws(releases.PoissonGaussian(0.1, 1.0))
     assert with_record != without
-    fixed = elementary.FixedSizeGaussian(0.1, 1.0)
+    fixed = releases.FixedSizeGaussian(0.1, 1.0)
     assert [release for release in (*RELEASES, fixed) if explicit_pair(release) != release] == [
-        release
-        for release in (*RELEASES, fixed)
-        if isinstance(release, elementary.FixedSizeGaussian)
+        release for release in (*RELEASES, fixed) if isinstance(release, releases.FixedSizeGaussian)
     ]
     assert pair_laws(explicit_pair(fixed)) != pair_laws(fixed)
 
 
 def test_bad_arguments_are_refused():
-    law = pair_laws(elementary.Gaussian(1.0))[0]
+    law = pair_laws(releases.Gaussian(1.0))[0]
     with pytest.raises(ValueError, match="at least one law"):
         grid.epsilon_bounds([], 1e-5)
     with pytest.raises(ValueError, match="`count`"):

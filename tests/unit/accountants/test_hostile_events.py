@@ -24,8 +24,14 @@ from accountants import (
     event_from_opacus_history,
     gaussian,
 )
-from accountants.elementary import Gaussian, MixtureOfGaussians, PoissonGaussian, resolve
-from accountants.releases import PureResponse, Revealed
+from accountants.elementary import resolve
+from accountants.releases import (
+    Gaussian,
+    MixtureOfGaussians,
+    PoissonGaussian,
+    PureResponse,
+    Revealed,
+)
 
 ACCOUNTANTS = [MomentsAccountant, RenyiAccountant, FourierAccountant]
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
