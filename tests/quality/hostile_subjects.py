@@ -707,7 +707,7 @@ OWN: dict[str, dict[str, Maker]] = {
         "expected_size": lambda: 1.0,
     },
     "pvi.Client.acknowledge": {"self": _proposing},
-    "pvi.Client.revise": {"revision": lambda: pvi.Revision(**_REVISION, share=_q())},
+    "pvi.Client.revise": {"revision": lambda: pvi.Revision(**_REVISION)},
     "pvi.Codec": {"kinds": lambda: pvi.PROTOCOL.kinds},
     "pvi.Codec.decode": {
         "content": lambda: pvi.PROTOCOL.encode(_snapshot(), run="a"),

@@ -145,11 +145,11 @@ def test_a_forger_gets_a_message_or_a_refusal(place, value, data):
         target = target[step]
     target[place[-1]] = value
     try:
-        delivery = PROTOCOL.decode(forged(header, data.ljust(32, b"\0")))
+        message = PROTOCOL.decode(forged(header, data.ljust(32, b"\0"))).message
     except WireError:
-        return
-    assert isinstance(delivery.message, Update)
-    assert delivery.message.change.precision.size <= 3
+        message = UPDATE
+    assert isinstance(message, Update)
+    assert message.change.precision.size <= 3
 
 
 @pytest.mark.parametrize(
