@@ -53,7 +53,9 @@ class Composition:
         """The sum of the largest losses; infinite where one is not bounded."""
         if not self.mu_squared.is_zero():
             return arb("inf")
-        return sum((n * part.largest for part, n in (*self.laws, *self.discrete)), arb(0))
+        largest = [(part.largest, n) for part, n in self.laws]
+        largest += [(part.largest, n) for part, n in self.discrete]
+        return sum((n * loss for loss, n in largest), arb(0))
 
     def log_moment(self, x: float) -> arb:
         """A ball for log M(x), x > 0."""
@@ -201,7 +203,7 @@ class _Path:
 
     def leaning(self) -> list[arb]:
         """To where e^{z(atom−ε)} is small."""
-        gap, found = self.epsilon - sum(n * law.usual for law, n in self.laws), []
+        ends, gap = [], self.epsilon - sum(n * law.usual for law, n in self.laws)
         for share in (1.05, 1.6, 2.5) if gap else ():
             x = share * -self.goal / gap
             t = 2.0 * abs(x) + 10.0 * max(law.c for law, _ in self.laws)
@@ -216,19 +218,19 @@ class _Path:
             ):
                 t *= 1.5
             if t < 1e7 and abs(x) < 1e4:
-                found.append((t, x))
-        if not found:
+                ends.append((t, x))
+        if not ends:
             raise UndecidedError("the integrand falls too slowly")
-        t, x = min(found)
+        t, x = min(ends)
         start, end = complex(self.start), complex(x, t)
         sizes = [self._log_integrand(z.real, z.imag, 0.6) for z in (start, end)]
         with ctx.workprec(self._bits(max(sizes))):
             sums = self._sums((start, end), 0.6, sizes)
             missing = self._replaced(sums, start, end) + self._beyond(x, t, proved=True)
-            found = []
+            found = list[arb]()
             for epsilon in self.epsilons:
 
-                def integrand(z: acb, _: bool, epsilon: arb = epsilon) -> acb:
+                def integrand(z: acb, analytic: bool, epsilon: arb = epsilon) -> acb:
                     value = self._rest(z) * (-z * epsilon).exp()
                     for terms, n, _ in sums:
                         value *= sum((w * ((z - start) * at).exp() for w, at in terms), acb(0)) ** n

@@ -130,7 +130,7 @@ class Law:
         for branch in self.branches:
             up = acb(0, branch[0] * height)
 
-            def integrand(v: acb, analytic: bool, branch: Any = branch, up: acb = up) -> acb:
+            def integrand(v: acb, analytic: bool, branch: Any = branch, up: acb = up) -> Any:
                 if not height:
                     exponent, loss = self._at(branch, v, analytic)
                     return (exponent + x * loss).exp()
@@ -166,13 +166,14 @@ class Law:
             above = self.highest - height
             d = share * (min(above, height) if height else above)
             sizes = [
-                np.logaddexp(*(self.log_modulus(z.real, z.imag, height + s * d) for s in (1, -1)))
+                max(self.log_modulus(z.real, z.imag, height + s * d) for s in (1, -1)) + 0.7
                 for z in path
             ]
             worst = max(size - goal for size, goal in zip(sizes, goals, strict=True))
             best = max(best, (2.0 * math.pi * d / (max(worst, 0.0) + 2.0), d))
         step, reach = best
-        low, high = (f(self._window(z.real)[k] for z in path) for k, f in enumerate((min, max)))
+        windows = [self._window(z.real) for z in path]
+        low, high = min(w[0] for w in windows), max(w[1] for w in windows)
         if (high - low) / step > 2e6:
             raise UndecidedError("too many inner nodes")
         k = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
