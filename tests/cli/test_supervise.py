@@ -82,15 +82,20 @@ def test_each_process_cleans_up_what_is_its_own():
     assert done.stdout == "of the other\nof the one\n"
 
 
+def _as_from_a_terminal():
+    # A suite in the background or under nohup has inherited "ignore"; a terminal's command has not.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(code, **keywords):
-    # A suite that runs in the background has inherited "ignore"; a terminal's command has not.
     return subprocess.Popen(
         [sys.executable, "-c", RUN + code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=_as_from_a_terminal,
         **keywords,
     )
 
