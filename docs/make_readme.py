@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from accountants import support_table
-from audits.papers import CLAIMS
+from audits.papers import CLAIMS, KINDS
 from audits.papers.checks import records
 from audits.papers.studies import STUDIES, recorded
 from audits.specimens import LINTS, SPECIMENS
@@ -115,15 +115,19 @@ def ledger() -> str:
     """How many statements of each paper came out how."""
     found = records()["claims"]
     counts = collections.Counter(
-        (entry.paper, found[name]["verdict"]) for name, entry in CLAIMS.items()
+        (about, found[name]["verdict"])
+        for name, entry in CLAIMS.items()
+        for about in (entry.paper, entry.kind)
     )
-    lines = [
-        "| Name | Paper | holds | holds if … | refuted | not testable here |",
-        "|---|---|---|---|---|---|",
-    ]
+    heads = "| holds | holds if … | refuted | not testable here |"
+    lines = [f"| Name | Paper {heads}", "|---|---|---|---|---|---|"]
     for paper in dict.fromkeys(entry.paper for entry in CLAIMS.values()):
         cells = " | ".join(str(counts[paper, verdict]) for verdict in VERDICTS)
         lines.append(f"| {paper} | {PAPERS[paper]} | {cells} |")
+    lines += ["", f"| What the statements are about {heads}", "|---|---|---|---|---|"]
+    for kind, words in KINDS.items():
+        cells = " | ".join(str(counts[kind, verdict]) for verdict in VERDICTS)
+        lines.append(f"| {words} | {cells} |")
     return "\n".join(lines)
 
 

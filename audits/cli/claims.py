@@ -85,9 +85,12 @@ def _claims(options: argparse.Namespace) -> int:
 
 
 def _explain(result: "ClaimResult") -> None:
+    from audits.papers import KINDS
+
     entry, finding = result.entry, result.finding
     print(f"\n{entry.paper}, {entry.place}: {entry.statement}")
     print(f"Paper: {PAPERS[entry.paper]}")
+    print(f"About {KINDS[entry.kind]}")
     print(f"Checked: {entry.doc}")
     print(finding.argument)
     if finding.condition:

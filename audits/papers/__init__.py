@@ -27,7 +27,17 @@ from collections.abc import Collection
 
 from audits.papers import thesis, tmlr, tum, workshop
 from audits.papers.checks import ClaimResult, as_json, run_entries
-from audits.papers.ledger import Check, ClaimEntry, Finding, Standing, claim, entries, index
+from audits.papers.ledger import (
+    KINDS,
+    Check,
+    ClaimEntry,
+    Finding,
+    Kind,
+    Standing,
+    claim,
+    entries,
+    index,
+)
 from audits.papers.numbers import Number
 
 CLAIMS: dict[str, ClaimEntry] = index(
@@ -52,10 +62,12 @@ def run_claims(ids: Collection[str] | None = None, include_slow: bool = False) -
 
 __all__ = [
     "CLAIMS",
+    "KINDS",
     "Check",
     "ClaimEntry",
     "ClaimResult",
     "Finding",
+    "Kind",
     "Number",
     "Standing",
     "as_json",

@@ -86,6 +86,7 @@ def as_json(results: Iterable[ClaimResult]) -> dict[str, list[dict[str, object]]
             {
                 "id": result.entry.id,
                 "paper": result.entry.paper,
+                "kind": result.entry.kind,
                 "place": result.entry.place,
                 "statement": result.entry.statement,
                 "check": result.entry.doc,

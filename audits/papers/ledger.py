@@ -13,6 +13,13 @@ from typing import Literal, TypeAlias, get_args
 from audits.papers.numbers import Number
 
 Paper: TypeAlias = Literal["Workshop", "Thesis", "TMLR", "TUM"]
+Kind: TypeAlias = Literal["privacy", "mathematics", "reporting"]
+KINDS: dict[Kind, str] = {
+    "privacy": "privacy: what a mechanism costs, and whom it protects",
+    "mathematics": "mathematics: what is derived of models, optima and dynamics",
+    "reporting": "print and reporting: tables, figures, results, slips of the pen",
+}
+"""What a statement is about. A misprint that is refuted accuses nobody of a leak."""
 
 
 class Standing(Enum):
@@ -63,6 +70,7 @@ class ClaimEntry:
     Attributes:
       id: Unique; starts with the paper's name.
       paper: Whose statement.
+      kind: What it is about; see `KINDS`.
       place: Section, equation, table or figure.
       statement: What is stated, in our words.
       check: Runs the computation; deterministic.
@@ -71,6 +79,7 @@ class ClaimEntry:
 
     id: str
     paper: Paper
+    kind: Kind
     place: str
     statement: str
     check: Check
@@ -79,6 +88,8 @@ class ClaimEntry:
     def __post_init__(self) -> None:
         if self.paper not in get_args(Paper):
             raise ValueError(f"`paper` must be one of {get_args(Paper)}, got {self.paper!r}.")
+        if self.kind not in KINDS:
+            raise ValueError(f"`kind` must be one of {tuple(KINDS)}, got {self.kind!r}.")
         if not self.id.startswith(f"{self.paper.lower()}-"):
             raise ValueError(f"`id` must start with the paper's name, got {self.id!r}.")
         for name in ("place", "statement"):
@@ -97,6 +108,7 @@ def claim(
     *,
     id: str,  # noqa: A002
     paper: Paper,
+    kind: Kind,
     place: str,
     statement: str,
     slow: bool = False,
@@ -105,7 +117,13 @@ def claim(
 
     def decorate(check: Check) -> ClaimEntry:
         return ClaimEntry(
-            id=id, paper=paper, place=place, statement=statement, check=check, slow=slow
+            id=id,
+            paper=paper,
+            kind=kind,
+            place=place,
+            statement=statement,
+            check=check,
+            slow=slow,
         )
 
     return decorate

@@ -66,7 +66,9 @@ def test_ids_are_unique():
 
 def _module_with_one_claim():
     class Module:
-        @claim(id="tum-x", paper="TUM", place="section 1", statement="One is two.")
+        @claim(
+            id="tum-x", paper="TUM", kind="mathematics", place="section 1", statement="One is two."
+        )
         def check():
             """Compares them."""
             return decide(1 == 2, figure="1 and 2", argument="They differ.")
@@ -78,11 +80,13 @@ def test_an_incomplete_entry_is_refused():
     def check():
         """Compares."""
 
-    good = {"id": "tum-x", "paper": "TUM", "place": "1", "statement": "A.", "check": check}
+    good = {"id": "tum-x", "paper": "TUM", "kind": "privacy", "place": "1"}
+    good |= {"statement": "A.", "check": check}
     ClaimEntry(**good)
     for change, message in (
         ({"place": ""}, "`place` of tum-x"),
         ({"statement": ""}, "`statement` of tum-x"),
+        ({"kind": "gossip"}, "`kind` must be one of"),
         ({"paper": "Nobody"}, "`paper` must be one of"),
         ({"id": "thesis-x"}, "`id` must start with"),
         ({"check": lambda: None}, "must have a docstring"),

@@ -19,6 +19,7 @@ from audits.papers.tmlr import properties as tmlr_properties
 from audits.papers.tmlr import shares as tmlr_shares
 from audits.papers.tmlr import tables as tmlr_tables
 from audits.papers.tum import accounting as tum
+from audits.papers.tum import aggregation as tum_aggregation
 from audits.papers.workshop import accounting as workshop
 from audits.papers.workshop import data as workshop_data
 from audits.papers.workshop.published import Kind
@@ -51,6 +52,8 @@ ALTERED = [
         {"B": split_b(small=Kind(390, 1.2, 1e-3))},
         "REFUTED",
     ),
+    ("tmlr-network-link", tmlr_tables.special, "logit", tmlr_tables.special.expit, "HOLDS"),
+    ("tum-aggregation-keys", tum_aggregation, "_BASE", 1, "HOLDS"),
     ("workshop-moments-tight", costs, "poisson", lambda *a: Bounds(1.0, 1.0), "HOLDS"),
     ("workshop-budget-fixed-size", costs, "fixed_size", lambda *a: Bounds(0.5, 0.9), "HOLDS"),
     ("workshop-budget-poisson", costs, "poisson", lambda *a: Bounds(2.0, 2.0), "REFUTED"),

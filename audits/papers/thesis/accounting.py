@@ -16,6 +16,7 @@ DELTA = 1e-4
 @claim(
     id="thesis-gaussian-mechanism",
     paper="Thesis",
+    kind="privacy",
     place="Theorem 2.2.1",
     statement="For ε in (0, 1), noise of variance above 2·ln(1.25/δ)·Δ²/ε² gives (ε, δ)-DP.",
 )
@@ -40,6 +41,7 @@ def gaussian_mechanism() -> Finding:
 @claim(
     id="thesis-probabilistic-dp",
     paper="Thesis",
+    kind="privacy",
     place="section 2.2, after Definition 2.2.2",
     statement="(ε, δ)-DP is an ε-DP guarantee that holds with probability 1 − δ.",
 )
@@ -74,6 +76,7 @@ def probabilistic_dp() -> Finding:
 @claim(
     id="thesis-tail-bound",
     paper="Thesis",
+    kind="privacy",
     place="Theorem 2.2.2, eq. 2.21",
     statement="The algorithm is (ε, δ)-DP for δ ≤ exp(α(λ) − λε).",
 )
@@ -105,6 +108,7 @@ def tail_bound() -> Finding:
 @claim(
     id="thesis-moments-accountant",
     paper="Thesis",
+    kind="privacy",
     place="section 2.2.1, eq. 2.20–2.29",
     statement="The larger of E₁ and E₂, added over steps, and the tail bound give an upper bound "
     "of ε.",
@@ -136,6 +140,7 @@ def moments_accountant() -> Finding:
 @claim(
     id="thesis-fig-4-1",
     paper="Thesis",
+    kind="privacy",
     place="section 4.2.1, Figure 4.1(c)",
     statement="ε is above 400 after 500 server updates and about 100 after 100 (50 steps each, "
     "σ = 1, q = 0.1, δ = 1e-4).",
@@ -164,6 +169,7 @@ def fig_4_1() -> Finding:
 @claim(
     id="thesis-minibatch-steps",
     paper="Thesis",
+    kind="privacy",
     place="section 4.2.2",
     statement="After 50 × 100 = 5000 steps of DP-SGD, ε is less than 90 for q = 0.03 and less than "
     "20 for q = 0.01.",
@@ -203,6 +209,7 @@ def minibatch_steps() -> Finding:
 @claim(
     id="thesis-minibatch-tenth",
     paper="Thesis",
+    kind="privacy",
     place="section 4.2.2",
     statement="With q = 0.1, ε reaches 100 after about 110 server updates of 50 steps.",
 )
@@ -224,6 +231,7 @@ def minibatch_tenth() -> Finding:
 @claim(
     id="thesis-minibatch-full",
     paper="Thesis",
+    kind="privacy",
     place="section 4.2.2",
     statement="With q = 1, ε reaches 100 after only 2 server updates of 50 steps.",
 )

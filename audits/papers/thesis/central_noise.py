@@ -44,6 +44,7 @@ def _walk(memory: Literal["forgets", "resets"], damping: float = 1.0) -> dict[in
 @claim(
     id="thesis-random-walk",
     paper="Thesis",
+    kind="mathematics",
     place="section 3.3, Algorithm 4, eq. 3.17",
     statement="With central noise the approximate likelihoods never hear of the noise, and q "
     "performs a random walk.",
@@ -74,6 +75,7 @@ def random_walk() -> Finding:
 @claim(
     id="thesis-resets-variance",
     paper="Thesis",
+    kind="mathematics",
     place="section 3.3, eq. 3.18",
     statement="Resetting all factors to an equal part of q/p resets the random walk, without "
     "removing it completely.",
@@ -103,6 +105,7 @@ def resets_variance() -> Finding:
 @claim(
     id="thesis-resets-privacy",
     paper="Thesis",
+    kind="privacy",
     place="section 3.3, after eq. 3.18",
     statement="Resets use public knowledge only, so that the accounting need not change.",
 )
@@ -144,6 +147,7 @@ def _add_or_remove_is_answered() -> bool:
 @claim(
     id="thesis-resets-inhomogeneous",
     paper="Thesis",
+    kind="mathematics",
     place="section 3.3, last paragraphs",
     statement="Resets are unlikely to work well for inhomogeneous data.",
 )

@@ -30,6 +30,7 @@ def realised_batch_epsilon(dimension: int, delta: float) -> float:
 @claim(
     id="thesis-realised-batch",
     paper="Thesis",
+    kind="privacy",
     place="Algorithm 2, line 8",
     statement="DP-SGD that divides sum and noise by the realised sample size L_t costs what the "
     "moments accountant says.",
@@ -86,6 +87,7 @@ def percentile_epsilon(
 @claim(
     id="thesis-percentile-clipping",
     paper="Thesis",
+    kind="privacy",
     place="section 4.3",
     statement="Privacy guarantees are not affected when C is a percentile of the gradient norms in "
     "the batch.",

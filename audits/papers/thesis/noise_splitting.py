@@ -38,6 +38,7 @@ CLIENTS = (2, 5, 10, 100)
 @claim(
     id="thesis-algorithm-3-cost",
     paper="Thesis",
+    kind="privacy",
     place="section 3.3, after eq. 3.7, on Algorithm 3, line 12",
     statement="Algorithm 3 accounts for its noise wrongly: with σC/√M per client the cost grows "
     "with M, and the account does not.",
@@ -71,6 +72,7 @@ def algorithm_3_cost() -> Finding:
 @claim(
     id="thesis-fig-3-3",
     paper="Thesis",
+    kind="privacy",
     place="Figure 3.3",
     statement="The correct costs for M = 2, 5, 10 are those of an effective noise scale 1/√M.",
 )
@@ -126,6 +128,7 @@ def _rounds_identity(clip_norm: float) -> float:
 @claim(
     id="thesis-post-processing",
     paper="Thesis",
+    kind="privacy",
     place="section 3.3, after eq. 3.7",
     statement="A client's next update releases information about its share of the noise, so that "
     "Algorithm 3 violates post-processing.",
@@ -177,6 +180,7 @@ def _plausible_ratio(ratio: float) -> bool:
 @claim(
     id="thesis-eq-3-7",
     paper="Thesis",
+    kind="mathematics",
     place="eq. 3.7",
     statement="Eq. 3.4 and 3.6 together add noise σC·z to λ in each round, whatever α is.",
 )
@@ -214,6 +218,7 @@ def eq_3_7() -> Finding:
 @claim(
     id="thesis-eq-3-8",
     paper="Thesis",
+    kind="privacy",
     place="eq. 3.8",
     statement="Without the √M, each client is protected by σ, and the sum's noise is √M·σC.",
 )

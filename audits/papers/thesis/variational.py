@@ -70,6 +70,7 @@ def _orthogonal() -> Shard:
 @claim(
     id="thesis-eq-4-12",
     paper="Thesis",
+    kind="mathematics",
     place="eq. 4.11–4.12",
     statement="In mean-field PVI, adding XᵀY/σ² and diag(XᵀX)/σ² to the cavity's natural "
     "parameters maximises the local free energy.",
@@ -99,6 +100,7 @@ def eq_4_12() -> Finding:
 @claim(
     id="thesis-theorem-2-1-1-sum",
     paper="Thesis",
+    kind="mathematics",
     place="Theorem 2.1.1, part 1",
     statement="At convergence of PVI, local free energies add up to the global free energy.",
 )
@@ -135,6 +137,7 @@ def theorem_2_1_1_sum() -> Finding:
 @claim(
     id="thesis-theorem-2-1-1-optimum",
     paper="Thesis",
+    kind="mathematics",
     place="Theorem 2.1.1, part 2, eq. 2.12 (Workshop 2.1)",
     statement="A q that maximises all local free energies maximises the global one: fixed points "
     "of PVI are solutions of global variational inference.",
@@ -171,6 +174,7 @@ def theorem_2_1_1_optimum() -> Finding:
 @claim(
     id="thesis-gradients",
     paper="Thesis",
+    kind="mathematics",
     place="eq. 4.19–4.22",
     statement="The per-record gradients add up to those of the negative local free energy.",
 )

@@ -12,6 +12,7 @@ from pvi import ExactSolver, LinearRegression, MeanFieldGaussian, Shard
 @claim(
     id="tmlr-theorem-7",
     paper="TMLR",
+    kind="mathematics",
     place="Theorem 7 (A.9)",
     statement="In conjugate exponential families, the number of partitions of local averaging does "
     "not affect the posterior without noise.",
@@ -50,6 +51,7 @@ def theorem_7() -> Finding:
 @claim(
     id="tmlr-virtual-clients-optimum",
     paper="TMLR",
+    kind="mathematics",
     place="section 3.2.2",
     statement="Any optimum of PVI with virtual clients is an optimum of global variational "
     "inference.",

@@ -34,6 +34,7 @@ def _optimisation(sampling: Poisson | FixedSize, damping: float = 1.0) -> DPOpti
 @claim(
     id="tmlr-theorem-3",
     paper="TMLR",
+    kind="privacy",
     place="Theorem 3 (A.1)",
     statement="DP optimisation costs T local steps, however many global updates lie between them.",
 )
@@ -59,6 +60,7 @@ def theorem_3() -> Finding:
 @claim(
     id="tmlr-fixed-size",
     paper="TMLR",
+    kind="privacy",
     place="Appendix A, after Theorem A.1; section 2.2",
     statement="With sampling without replacement and substitution, the ε of the Fourier accountant "
     "bounds the cost of DP optimisation.",
@@ -96,6 +98,7 @@ def fixed_size() -> Finding:
 @claim(
     id="tmlr-amplification",
     paper="TMLR",
+    kind="privacy",
     place="section 3.1",
     statement="More local data at a fixed batch size gives better privacy.",
 )
@@ -122,6 +125,7 @@ def amplification() -> Finding:
 @claim(
     id="tmlr-parallel-composition",
     paper="TMLR",
+    kind="privacy",
     place="Appendix A, after Theorem A.1",
     statement="The global model is (max ε_m, max δ_m)-DP for any single record.",
 )
@@ -150,6 +154,7 @@ def parallel_composition() -> Finding:
 @claim(
     id="tmlr-damping",
     paper="TMLR",
+    kind="privacy",
     place="Appendix B, on damping",
     statement="Damping, which all experiments use, costs nothing (implied: no cost is counted).",
 )

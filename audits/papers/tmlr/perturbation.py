@@ -26,6 +26,7 @@ from pvi import ExactSolver, LinearRegression, MeanFieldGaussian, Shard
 @claim(
     id="tmlr-theorem-4-9",
     paper="TMLR",
+    kind="privacy",
     place="Theorems 4 and 9 (A.6, A.11)",
     statement="One record changes the sum over shards by at most 2C, and releasing it with noise σ "
     "is one call of the Gaussian mechanism.",
@@ -61,6 +62,7 @@ def theorem_4_9() -> Finding:
 @claim(
     id="tmlr-corollary-5-10",
     paper="TMLR",
+    kind="privacy",
     place="Corollaries 5 and 10 (A.7, A.12)",
     statement="S global updates cost S compositions; local steps are free.",
 )
@@ -92,6 +94,7 @@ def corollary_5_10() -> Finding:
 @claim(
     id="tmlr-theorem-6",
     paper="TMLR",
+    kind="privacy",
     place="Theorem 6 (A.8)",
     statement="With local averaging the noise on a client's factor falls as 1/N with the number of "
     "partitions, at the same cost.",
@@ -128,6 +131,7 @@ def theorem_6() -> Finding:
 @claim(
     id="tmlr-one-partition",
     paper="TMLR",
+    kind="privacy",
     place="section 3.2",
     statement="With one local partition, local averaging and virtual clients are parameter "
     "perturbation.",

@@ -30,6 +30,7 @@ def _density(q: FloatArray, theta: FloatArray) -> FloatArray:
 @claim(
     id="tmlr-property-a2",
     paper="TMLR",
+    kind="mathematics",
     place="Property A.2",
     statement="Maximising a shard's local ELBO is minimising KL to the tempered tilted "
     "distribution.",
@@ -83,6 +84,7 @@ def _averaged_round(cavities: list[FloatArray], shards: list[list[FloatArray]]) 
 @claim(
     id="tmlr-property-a3-sum",
     paper="TMLR",
+    kind="mathematics",
     place="Property A.3, part 1",
     statement="At a fixed point of local averaging, averaged local ELBOs add up to the global ELBO "
     "less log Z.",
@@ -129,6 +131,7 @@ def property_a3_sum() -> Finding:
 @claim(
     id="tmlr-local-averaging-optimum",
     paper="TMLR",
+    kind="mathematics",
     place="section 3.2.1 and 3.3; Property A.3, part 2",
     statement="An optimum of local averaging is an optimum of global variational inference.",
 )
@@ -165,6 +168,7 @@ def local_averaging_optimum() -> Finding:
 @claim(
     id="tmlr-property-a3-optimum",
     paper="TMLR",
+    kind="mathematics",
     place="Property A.3, part 2, eq. A.7–A.8",
     statement="If q* maximises each shard's local ELBO, it maximises the global ELBO.",
 )
@@ -195,6 +199,7 @@ def property_a3_optimum() -> Finding:
 @claim(
     id="tmlr-property-a4",
     paper="TMLR",
+    kind="mathematics",
     place="Property A.4",
     statement="A stationary point of a shard's local ELBO has natural parameters "
     "N·d/dμ E_q[log p(x_k)], the derivative taken at the previous q.",
@@ -234,6 +239,7 @@ def property_a4() -> Finding:
 @claim(
     id="tmlr-property-a5",
     paper="TMLR",
+    kind="mathematics",
     place="Property A.5",
     statement="With parallel updates, local averaging has the same dynamics whatever the partition "
     "of the data.",

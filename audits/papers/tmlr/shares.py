@@ -88,6 +88,7 @@ def _carried_shares_are_answered(mechanism: Mechanism) -> bool:
 @claim(
     id="tmlr-theorem-8",
     paper="TMLR",
+    kind="privacy",
     place="Theorem 8 (A.10)",
     statement="With a trusted aggregator and local averaging, each client's noise can fall as "
     "1/√M.",
@@ -100,6 +101,7 @@ def theorem_8() -> Finding:
 @claim(
     id="tmlr-theorem-11",
     paper="TMLR",
+    kind="privacy",
     place="Theorem 11 (A.13)",
     statement="With a trusted aggregator and virtual clients, each client's noise can fall as "
     "1/√M.",
@@ -112,6 +114,7 @@ def theorem_11() -> Finding:
 @claim(
     id="tmlr-shares-over-rounds",
     paper="TMLR",
+    kind="privacy",
     place="Theorems 8 and 11 with Corollaries 5 and 10",
     statement="Noise shares of σ/√M over S synchronous rounds cost S compositions of the full "
     "mechanism.",
@@ -161,6 +164,7 @@ def shares_over_rounds() -> Finding:
 @claim(
     id="tmlr-colluders",
     paper="TMLR",
+    kind="privacy",
     place="section 3, on honest but curious clients",
     statement="Clients that look for the noise values need minor modifications of the bounds only.",
 )
@@ -193,6 +197,7 @@ def colluders() -> Finding:
 @claim(
     id="tmlr-table-1",
     paper="TMLR",
+    kind="privacy",
     place="Table 1, column on the trusted aggregator",
     statement="A trusted aggregator helps parameter perturbation, local averaging and virtual "
     "clients, and does not help DP optimisation.",
@@ -229,6 +234,7 @@ def table_1() -> Finding:
 @claim(
     id="tmlr-table-1-local-data",
     paper="TMLR",
+    kind="privacy",
     place="Table 1, column on local data; section 3.2.2, after Corollary 10",
     statement="The size of a client's data affects the noise scale of DP optimisation, local "
     "averaging and virtual clients, and does not affect that of parameter perturbation.",

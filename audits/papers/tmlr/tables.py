@@ -1,9 +1,9 @@
-"""TMLR's Appendix B: how the data are divided, and what cannot be checked without its runs."""
+"""TMLR, section 4 and Appendix B: the network's link, data division, what needs its runs."""
 
 import math
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from accountants import Bounds, gaussian
 from audits.papers.ledger import Finding, claim, decide, decide_against, decide_if, untestable
@@ -51,8 +51,42 @@ def _adult(clients: int) -> Finding:
 
 
 @claim(
+    id="tmlr-network-link",
+    paper="TMLR",
+    kind="reporting",
+    place="section 4, on BNNs",
+    statement="The network's output f, a real number, gives the class probability π = σ⁻¹(f).",
+)
+def network_link() -> Finding:
+    """Whether the logit, or the logistic function, makes probabilities of a network's outputs."""
+    outputs = np.linspace(-3.0, 3.0, 601)
+
+    def are_probabilities(found: np.ndarray) -> bool:
+        return bool(np.all((found >= 0.0) & (found <= 1.0)))
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = special.logit(outputs)
+    defined = float(np.mean(np.isfinite(inverse)))
+    inside = float(np.mean((inverse >= 0.0) & (inverse <= 1.0)))
+    return decide_against(
+        stated=are_probabilities(inverse),
+        reading="π = σ(f), so that f is the logit, as the text goes on",
+        under_reading=are_probabilities(special.expit(outputs)),
+        figure=f"of outputs in [−3, 3], σ⁻¹ is defined for {defined:.0%} and a probability for "
+        f"{inside:.0%}",
+        argument="σ⁻¹ takes probabilities to real numbers. The text says that the network predicts "
+        "the logit, which is σ⁻¹(π) = f. Only the print is concerned.",
+        numbers=[
+            stated("share of outputs with a probability", 1.0),
+            computed("share of outputs with a probability", inside),
+        ],
+    )
+
+
+@claim(
     id="tmlr-table-2",
     paper="TMLR",
+    kind="reporting",
     place="Appendix B, Table 2",
     statement="80% of Adult, divided between 10 clients, gives n_small = 2442, 610 and 732.",
 )
@@ -64,6 +98,7 @@ def table_2() -> Finding:
 @claim(
     id="tmlr-table-3",
     paper="TMLR",
+    kind="reporting",
     place="Appendix B, Table 3",
     statement="80% of Adult, divided between 200 clients, gives n_small = 122, 30 and 36.",
 )
@@ -75,6 +110,7 @@ def table_3() -> Finding:
 @claim(
     id="tmlr-table-4-sizes",
     paper="TMLR",
+    kind="reporting",
     place="Appendix B, Table 4",
     statement="Balanced MIMIC-III leaves 5594 samples, 4475 for training, and n_small = 447, 111 "
     "and 134.",
@@ -108,6 +144,7 @@ def table_4_sizes() -> Finding:
 @claim(
     id="tmlr-table-4-large",
     paper="TMLR",
+    kind="reporting",
     place="Appendix B, Table 4, column λ_large",
     statement="The share of the majority class is 0.4144 and 0.5158 for large clients.",
 )
@@ -153,6 +190,7 @@ def table_4_large() -> Finding:
 @claim(
     id="tmlr-kappa-domain",
     paper="TMLR",
+    kind="reporting",
     place="Appendix B, on κ",
     statement="κ = 1 leaves small clients majority labels only, κ = −λ/(1−λ) minority labels only.",
 )
@@ -179,6 +217,7 @@ def kappa_domain() -> Finding:
 @claim(
     id="tmlr-figures",
     paper="TMLR",
+    kind="reporting",
     place="sections 1 and 4, Figures 1–4",
     statement="DP-PVI comes close to global DP-VI with orders of magnitude fewer communications.",
 )
@@ -227,6 +266,7 @@ def best_of_epsilon(mu: float, runs: int, delta: float) -> float:
 @claim(
     id="tmlr-hyperparameters",
     paper="TMLR",
+    kind="privacy",
     place="section 4, captions of Figures 1–4; Appendix B, on grid search",
     statement="Models whose hyperparameters a grid search on the same data has found are "
     "(1, 1e-5)-DP, as the captions say.",

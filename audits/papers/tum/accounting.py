@@ -18,6 +18,7 @@ _POINTS = 300
 @claim(
     id="tum-theorem-1",
     paper="TUM",
+    kind="privacy",
     place="Theorem 1",
     statement="For ε in (0, 1), noise σ ≥ √(2·ln(1.25/δ))·Δ/ε gives (ε, δ)-DP.",
 )
@@ -49,6 +50,7 @@ def theorem_1() -> Finding:
 @claim(
     id="tum-theorem-1-range",
     paper="TUM",
+    kind="privacy",
     place="section 7.3, Figure 12, with Theorem 1",
     statement="Theorem 1 gives the single iteration's ε for Figure 12 (σ = 0.5, C = 0.2).",
 )
@@ -84,6 +86,7 @@ def theorem_1_range() -> Finding:
 @claim(
     id="tum-theorem-2",
     paper="TUM",
+    kind="privacy",
     place="Theorem 2",
     statement="Advanced composition: k (ε, δ)-DP runs are (√(2k·ln(1/δ′))ε + kε(e^ε − 1), kδ + δ′)-"
     "DP.",
@@ -134,6 +137,7 @@ def worst_composed_delta(single: float, delta: float, count: int, epsilon: float
 @claim(
     id="tum-fig-12-loose",
     paper="TUM",
+    kind="privacy",
     place="section 7.3, last paragraph",
     statement="The values of Figure 12 are not tight; the privacy achieved might be a lot better.",
 )
@@ -166,6 +170,7 @@ def fig_12_loose() -> Finding:
 @claim(
     id="tum-trade-off",
     paper="TUM",
+    kind="privacy",
     place="section 6.3",
     statement="Theorem 1 has a linear trade-off between C and ε, and an exponential one between C "
     "and δ.",
@@ -193,6 +198,7 @@ def trade_off() -> Finding:
 @claim(
     id="tum-delta",
     paper="TUM",
+    kind="privacy",
     place="section 7.3",
     statement="δ around 0.1 is a reasonable choice, since a larger δ gains almost nothing in ε.",
 )

@@ -16,6 +16,7 @@ from pvi import SGD, FederatedAveraging, LogisticRegression, Shard
 @claim(
     id="tum-sensitivity",
     paper="TUM",
+    kind="privacy",
     place="section 6.3, with section 7.3 (C is called the sensitivity)",
     statement="Projecting a client's update to the ball of radius C makes its sensitivity C.",
 )
@@ -55,6 +56,7 @@ def sensitivity() -> Finding:
 @claim(
     id="tum-scaling",
     paper="TUM",
+    kind="privacy",
     place="section 4.1 and 5.3.2",
     statement="Means and variances for scaling can be had in a privacy-preserving way: clients' "
     "sums are added up, by secure multiparty computation if need be.",
@@ -102,6 +104,7 @@ def scaling() -> Finding:
 @claim(
     id="tum-federated-averaging",
     paper="TUM",
+    kind="mathematics",
     place="section 5.2.3",
     statement="With one local step, averaging models is averaging gradients.",
 )
@@ -140,6 +143,7 @@ def averaging() -> Finding:
 @claim(
     id="tum-performance",
     paper="TUM",
+    kind="reporting",
     place="section 7.3, Figure 10",
     statement="With σ = 0.5 and C = 0.2 or 0.4, logistic regression still gives relatively good "
     "ROC AUC values.",

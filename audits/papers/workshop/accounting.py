@@ -28,6 +28,7 @@ from pvi import Adagrad
 @claim(
     id="workshop-budget-poisson",
     paper="Workshop",
+    kind="privacy",
     place="section 3, Method; Algorithm 1; Tables 3 and 5",
     statement="Clients that stop when the moments accountant reaches ε_max = 0.5, 0.75 or 1 "
     "(σ = 5, q = 0.02, δ = 1e-4) are (ε_max, δ)-DP.",
@@ -60,6 +61,7 @@ def budget_poisson() -> Finding:
 @claim(
     id="workshop-budget-fixed-size",
     paper="Workshop",
+    kind="privacy",
     place="Definition 2.1, eq. 4, Table 3",
     statement="With minibatches of a fixed size L and neighbours that differ in one entry, ε stays "
     "below ε_max = 1 (σ = 5, q = 0.02, δ = 1e-4).",
@@ -105,6 +107,7 @@ def budget_fixed_size() -> Finding:
 @claim(
     id="workshop-stop-rule",
     paper="Workshop",
+    kind="privacy",
     place="section 3, Method",
     statement="ε_max caps what a client spends: whoever has exceeded it sends nothing more.",
 )
@@ -137,6 +140,7 @@ def stop_rule() -> Finding:
 @claim(
     id="workshop-moments-tight",
     paper="Workshop",
+    kind="privacy",
     place="section 2.2",
     statement="The moments accountant bounds the privacy cost tightly.",
 )
@@ -174,6 +178,7 @@ def moments_tight() -> Finding:
 @claim(
     id="workshop-threat-model",
     paper="Workshop",
+    kind="privacy",
     place="Appendix A",
     statement="Each update is protected on its own: neither secure channels nor a trusted server "
     "nor trusted clients are needed.",
@@ -207,6 +212,7 @@ def threat_model() -> Finding:
 @claim(
     id="workshop-clip-norm",
     paper="Workshop",
+    kind="reporting",
     place="eq. 4, Table 3",
     statement="C = 75 is a clipping bound that acts on the per-example gradients of eq. 4.",
 )
@@ -243,6 +249,7 @@ def clip_norm() -> Finding:
 @claim(
     id="workshop-probit",
     paper="Workshop",
+    kind="mathematics",
     place="Appendix B, eq. 10–11",
     statement="The probit approximation stands in for the predictive probability.",
 )

@@ -16,6 +16,7 @@ ADULT_POSITIVE = 11_687
 @claim(
     id="workshop-delta",
     paper="Workshop",
+    kind="privacy",
     place="section 3, Method; Table 1",
     statement="Each client's δ is an order of magnitude below its number of records (below one "
     "over that number, as it must mean).",
@@ -72,6 +73,7 @@ def _as_in_table_1(sizes: dict[str, tuple[int, ...]]) -> bool:
 @claim(
     id="workshop-table-1",
     paper="Workshop",
+    kind="reporting",
     place="Appendix C, eq. 12, Table 1",
     statement="An 80:20 split of Adult, divided by eq. 12, gives the client sizes of Table 1.",
 )
@@ -101,6 +103,7 @@ def table_1() -> Finding:
 @claim(
     id="workshop-table-1-shares",
     paper="Workshop",
+    kind="reporting",
     place="Appendix C, eq. 13, Table 1",
     statement="With eq. 13 the clients have the shares of positive records that Table 1 prints.",
 )
@@ -133,6 +136,7 @@ def table_1_shares() -> Finding:
 @claim(
     id="workshop-kappa",
     paper="Workshop",
+    kind="reporting",
     place="Appendix C, after eq. 13",
     statement="κ > 1 decreases the number of minority labels on the small clients.",
 )

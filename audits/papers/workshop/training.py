@@ -127,6 +127,7 @@ def _beside(printed: dict[str, float], ours: dict[str, float]) -> list[Number]:
 @claim(
     id="workshop-pvi-accuracy",
     paper="Workshop",
+    kind="reporting",
     place="Table 5, row PVI",
     statement="Non-private PVI reaches about 85.2% on the homogeneous split A and 85.1% on C.",
     slow=True,
@@ -147,6 +148,7 @@ def pvi_accuracy() -> Finding:
 @claim(
     id="workshop-global-vi-unequal",
     paper="Workshop",
+    kind="reporting",
     place="section 3, Results; Table 5",
     statement="Where clients report at rates 1/N, global VI ends at 53.96% on split C, far behind "
     "PVI.",
@@ -190,6 +192,7 @@ def global_vi_unequal() -> Finding:
 @claim(
     id="workshop-dp-pvi-accuracy",
     paper="Workshop",
+    kind="reporting",
     place="Table 5, rows DP-PVI",
     statement="With a budget of ε_max = 1, DP-PVI reaches about 85.0% on split A and 82.5% on C.",
     slow=True,
@@ -210,6 +213,7 @@ def dp_pvi_accuracy() -> Finding:
 @claim(
     id="workshop-five-seeds",
     paper="Workshop",
+    kind="reporting",
     place="section 3, Results; Table 5",
     statement="Accuracies of DP-PVI are means over five random seeds, with standard deviations "
     "of 0.00 percentage points in seven of nine cells.",

@@ -56,7 +56,7 @@ def _claim(one: dict[str, Any]) -> list[Markup]:
         "tr",
         tag("th", one["place"], scope="row", role="rowheader"),
         cell("statement", one["statement"]),
-        cell("verdict", badge(one["verdict"]), *_recorded(one)),
+        cell("verdict", badge(one["verdict"]), tag("small", one["kind"]), *_recorded(one)),
         cell("our figures", tag("span", one["figure"], class_="figure-text")),
         role="row",
         id=f"claim-{one['id']}",
