@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 TEST_FLOOR := 6000
 WORKERS ?= 2
 
-.PHONY: run test test-slow lint pytest bench clean
+.PHONY: run test test-slow lint pytest bench docs clean
 
 run: $(VENV)/.run
 	$(BIN)/dp-assay report --output build/report.html
@@ -28,6 +28,10 @@ test-slow: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_accountants.py
+
+# The site, without a network and without warnings; open build/site/index.html.
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install --quiet virtualenv && $(PYTHON) -m virtualenv --quiet $(VENV); }

@@ -2,11 +2,13 @@
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from audits.cli.main import _parser
 from audits.specimens import LINTS, SPECIMENS
 
 ROOT = Path(__file__).parents[2]
@@ -20,14 +22,43 @@ def test_the_code_of_the_sharp_edges_runs(capsys):
     assert "fixed size: Bounds" in capsys.readouterr().out
 
 
-def test_the_code_on_sampling_prints_what_the_page_says(capsys):
-    page = (ROOT / "docs" / "sampling.md").read_text(encoding="utf-8")
+PRINTING = sorted(
+    str(page.relative_to(ROOT))
+    for page in (ROOT / "docs").rglob("*.md")
+    if {"```python\n", "```text\n"} <= set(page.read_text(encoding="utf-8").splitlines(True))
+)
+
+
+@pytest.mark.parametrize("guide", PRINTING)
+def test_the_code_of_a_page_prints_what_the_page_says(guide, capsys):
+    page = (ROOT / guide).read_text(encoding="utf-8")
     names: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(block, names)
     said = "".join(re.findall(r"```text\n(.*?)```", page, re.DOTALL))
-    assert said.count("\n") == 10
+    assert said
     assert capsys.readouterr().out == said
+
+
+def test_the_pages_that_print_are_found():
+    assert {"docs/sampling.md", "docs/tutorial.md", "docs/questions.md"} <= set(PRINTING)
+
+
+@pytest.mark.parametrize(
+    "command",
+    sorted(
+        line
+        for page in (ROOT / "docs").rglob("*.md")
+        for block in re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+        for line in block.splitlines()
+        if line.startswith("dp-assay ")
+    ),
+)
+def test_commands_of_the_pages_are_understood(command):
+    """That they are read, not what they answer; `tests/cli` does that."""
+    words = [word for word in shlex.split(command, comments=True)[1:] if "…" not in word]
+    options = _parser().parse_args(words)
+    assert callable(options.run)
 
 
 def test_the_sharp_edges_name_real_specimens():
