@@ -28,6 +28,7 @@ from audits.cli import (
     crosscheck,
     epsilon,
     experiment,
+    field,
     report,
     study,
     verify,
@@ -45,6 +46,7 @@ _COMMANDS = (
     experiment,
     audit,
     zoo,
+    field,
     claims,
     study,
     report,
@@ -54,7 +56,8 @@ Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one)
-Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
+Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
+                     claims (the papers' statements)
 What was learnt?     study
 All of it            report
 """
