@@ -26,6 +26,7 @@ from audits.cli import (
     certify,
     claims,
     crosscheck,
+    dashboard,
     epsilon,
     experiment,
     report,
@@ -43,6 +44,7 @@ _COMMANDS = (
     certify,
     verify,
     experiment,
+    dashboard,
     audit,
     zoo,
     claims,
@@ -53,7 +55,8 @@ _DESCRIPTION = """\
 Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
-Your experiment      plan (before), run, assay (certificate and audit in one)
+Your experiment      plan (before), run, assay (certificate and audit in one),
+                     dashboard (all of it in a browser)
 Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
 What was learnt?     study
 All of it            report
