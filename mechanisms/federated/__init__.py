@@ -1,0 +1,1 @@
+"""Mechanisms in processes that do not trust each other."""
