@@ -28,6 +28,7 @@ from audits.cli import (
     crosscheck,
     epsilon,
     experiment,
+    join,
     report,
     study,
     verify,
@@ -43,6 +44,7 @@ _COMMANDS = (
     certify,
     verify,
     experiment,
+    join,
     audit,
     zoo,
     claims,
@@ -54,6 +56,7 @@ Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one)
+A federation         join (your data stay with you)
 Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
 What was learnt?     study
 All of it            report
