@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accountants import Certificate, FourierAccountant
 from accountants.files import write_atomically
-from audits.cli import Commands, options, verify
+from audits.cli import Commands, options, training, verify
 from audits.wording import interval
 
 _EXAMPLES = """\
@@ -30,12 +30,12 @@ def add(commands: Commands) -> None:
         "sampling,\nneighbours, noise, versions, date and a checksum.",
         epilog=_EXAMPLES,
     )
-    options.add_noise(parser)
-    options.add_steps(parser, default=None)
-    options.add_epochs(parser)
-    options.add_delta(parser)
-    options.add_sampling(parser)
-    options.add_records(parser)
+    training.add_noise(parser)
+    training.add_steps(parser)
+    training.add_epochs(parser)
+    training.add_delta(parser)
+    training.add_sampling(parser)
+    training.add_records(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the certificate there, print its ε"
     )
@@ -50,8 +50,8 @@ def add(commands: Commands) -> None:
 
 def certificate(given: argparse.Namespace) -> Certificate:
     """The certificate of the steps that were typed."""
-    noise, sampling = options.read_noise(given), options.read_sampling(given)
-    delta, steps = options.read_delta(given), options.read_steps(given, sampling)
+    noise, sampling = training.read_noise(given), training.read_sampling(given)
+    delta, steps = training.read_delta(given), training.read_steps(given, sampling)
     event, count = sampling.repeated(noise, steps)
     return FourierAccountant(sampling.relation).compose(event, count).certify([delta])
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from accountants import epsilon_curve
 from accountants.files import write_atomically
-from audits.cli.options import SampledSteps, check_writable, sampling_words
+from audits.cli.options import check_writable
+from audits.cli.sampled_steps import SampledSteps, sampling_words
 from audits.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from accountants import (
     membership_risk,
 )
 from accountants.sampling import SamplingKind
-from audits.cli import Commands, drawing, options
-from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps, sampling_words
+from audits.cli import Commands, drawing, options, training
+from audits.cli.sampled_steps import INSTEAD_OF_SHUFFLING, SampledSteps, as_typed, sampling_words
 from audits.cli.stages import StageLine
 from audits.wording import down, finite, interval, up
 
@@ -40,8 +40,6 @@ _DOUBT = {
     NeighboringRelation.REPLACE_ONE: "thinks two values of this one equally likely",
     NeighboringRelation.REPLACE_SPECIAL: "thinks it as likely as not that this one was zeroed",
 }
-# A hint need not be sharp.
-_HINT_TOLERANCE = 1e-2
 
 
 def add(commands: Commands) -> None:
@@ -52,12 +50,12 @@ def add(commands: Commands) -> None:
         description="Accounts for Gaussian noise on clipped sums (DP-SGD and its relatives).",
         epilog=_EXAMPLES,
     )
-    options.add_noise(parser)
-    options.add_steps(parser, default=None)
-    options.add_epochs(parser)
-    options.add_delta(parser)
-    options.add_sampling(parser)
-    options.add_records(parser)
+    training.add_noise(parser)
+    training.add_steps(parser)
+    training.add_epochs(parser)
+    training.add_delta(parser)
+    training.add_sampling(parser)
+    training.add_records(parser)
     parser.add_argument(
         "--tight",
         action="store_true",
@@ -70,8 +68,8 @@ def add(commands: Commands) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    noise, sampling = options.read_noise(given), options.read_sampling(given)
-    delta, steps = options.read_delta(given), options.read_steps(given, sampling)
+    noise, sampling = training.read_noise(given), training.read_sampling(given)
+    delta, steps = training.read_delta(given), training.read_steps(given, sampling)
     drawing.check_plot(given.plot)
     answer = account(noise, steps, delta, sampling, tight=given.tight)
     if given.plot is not None:
@@ -154,7 +152,7 @@ def _solved(noise: float, steps: int, delta: float, sampling: SampledSteps) -> B
             progress=line.update,
         )
     except ValueError as error:
-        raise ValueError(options.as_typed(str(error))) from error
+        raise ValueError(as_typed(str(error))) from error
     finally:
         line.close()
 
@@ -206,7 +204,7 @@ def _alternatives(
         if other.kind == "fixed_size" and other.records > 1 and other.data_size is None:
             continue  # Sizes count then, not their quotient alone.
         event, count = other.repeated(noise, steps)
-        accountant = FourierAccountant(relation, _HINT_TOLERANCE).compose(event, count)
+        accountant = FourierAccountant(relation).compose(event, count)
         found.append((other, accountant.get_epsilon_bounds(delta)))
     return found
 

@@ -28,6 +28,7 @@ from audits.cli import (
     crosscheck,
     epsilon,
     experiment,
+    field,
     join,
     report,
     study,
@@ -47,6 +48,7 @@ _COMMANDS = (
     join,
     audit,
     zoo,
+    field,
     claims,
     study,
     report,
@@ -57,7 +59,8 @@ Is this differential-privacy claim true?
 What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one)
 A federation         join (your data stay with you)
-Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
+Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
+                     claims (the papers' statements)
 What was learnt?     study
 All of it            report
 """
