@@ -29,6 +29,7 @@ from audits.cli import (
     epsilon,
     experiment,
     field,
+    join,
     report,
     study,
     verify,
@@ -44,6 +45,7 @@ _COMMANDS = (
     certify,
     verify,
     experiment,
+    join,
     audit,
     zoo,
     field,
@@ -56,6 +58,7 @@ Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one)
+A federation         join (your data stay with you)
 Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
                      claims (the papers' statements)
 What was learnt?     study
