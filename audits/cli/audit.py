@@ -16,8 +16,9 @@ from audits.claims import (
     PointClaim,
     ZeroConcentratedClaim,
 )
-from audits.cli import Commands, drawing, executors, options
+from audits.cli import Commands, drawing, executors, options, training
 from audits.cli.loading import Place, UserCodeError, UserMechanism, call, load
+from audits.cli.numbers import number
 from audits.pairs import Pair
 from audits.testing.auditor import DEFAULT_SAMPLES, audit
 from audits.testing.draws import DEFAULT_CHUNK
@@ -75,27 +76,31 @@ def add(commands: Commands) -> None:
     parser.add_argument("target", metavar="TARGET", help="FILE.py:FUNCTION or MODULE:FUNCTION")
     claim = parser.add_argument_group("the claim")
     claim.add_argument(
-        "--epsilon", type=float, metavar="ε", help="the claimed ε, at least 0, such as 1"
+        "--epsilon", type=number, metavar="ε", help="the claimed ε, at least 0, such as 1"
     )
     claim.add_argument(
         "--delta",
-        type=float,
+        type=number,
         metavar="δ",
         help="the claimed δ, in (0, 1), such as 1e-5; none is pure ε. With the other claims, "
         "where the evidence bounds ε: default 1e-5",
     )
     claim.add_argument(
         "--mu",
-        type=float,
+        type=number,
         metavar="μ",
         help="Gaussian differential privacy: as hard to tell apart as N(0, 1) and N(μ, 1)",
     )
     claim.add_argument(
-        "--rho", type=float, metavar="ρ", help="zero-concentrated differential privacy, such as 0.5"
+        "--rho",
+        type=number,
+        metavar="ρ",
+        help="zero-concentrated differential privacy, such as 0.5",
     )
-    options.add_noise(claim, required=False)
-    options.add_steps(claim)
-    options.add_sampling(claim)
+    training.add_noise(claim, required=False)
+    training.add_steps(claim)
+    training.add_epochs(claim)
+    training.add_sampling(claim)
     parser.add_argument(
         "--pair",
         metavar="NAME",
@@ -109,7 +114,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--bound",
-        type=float,
+        type=number,
         default=1.0,
         metavar="C",
         help="for a hunt: the norm to which the mechanism clips a record, default 1",
@@ -117,7 +122,7 @@ def add(commands: Commands) -> None:
     options.add_limits(parser, samples=DEFAULT_SAMPLES)
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=number,
         metavar="T",
         help="the time to spend, after which no more is drawn; default: no limit, for a hunt 30",
     )
@@ -144,7 +149,7 @@ def _run(given: argparse.Namespace) -> int:
     settings: dict[str, Any] = {
         **options.read_limits(given),
         "rng": np.random.default_rng(seed),
-        "delta": None if given.delta is None else options.read_delta(given),
+        "delta": None if given.delta is None else training.read_delta(given),
         "chunk_size": validate.count("--chunk-size", given.chunk_size),
     }
     if given.seconds is not None:
@@ -207,27 +212,27 @@ def _claim(given: argparse.Namespace, place: Place) -> Claim:
         options_given = ", ".join("--" + name.replace("_", "-") for name in named)
         raise ValueError(f"the claim must be one of its forms, got {options_given}.")
     if "noise_multiplier" in named:
-        sampling, steps = options.read_sampling(given), options.read_steps(given)
-        event, count = sampling.repeated(options.read_noise(given), steps)
+        sampling = training.read_sampling(given)
+        steps = training.read_steps(given, sampling)
+        event, count = sampling.repeated(training.read_noise(given), steps)
         whole = event if count == 1 else dpa.SelfComposedDpEvent(event, count)
         return EventClaim(whole, relation=sampling.relation)
     _refuse_unused(given, f"--{next(iter(named))}")
     ((name, value),) = named.items()
     value = validate.non_negative(f"--{name}", value)
-    relation = options.read_relation(given) or dpa.NeighboringRelation.ADD_OR_REMOVE_ONE
+    relation = training.read_relation(given) or dpa.NeighboringRelation.ADD_OR_REMOVE_ONE
     if name == "mu":
         return GaussianClaim(value, relation=relation)
     if name == "rho":
         return ZeroConcentratedClaim(value, relation=relation)
-    delta = 0.0 if given.delta is None else options.read_delta(given)
+    delta = 0.0 if given.delta is None else training.read_delta(given)
     return PointClaim(value, delta, relation=relation)
 
 
 def _refuse_unused(given: argparse.Namespace, form: str) -> None:
     """What describes noisy steps says nothing in another form of claim; silence would mislead."""
-    described = {"steps": 1.0, "sampling": None, "sampling_rate": None, "batch_size": None}
-    for name, default in described.items():
-        if getattr(given, name) != default:
+    for name in ("steps", "epochs", "sampling", "sampling_rate", "batch_size"):
+        if getattr(given, name) is not None:
             option = "--" + name.replace("_", "-")
             raise ValueError(
                 f"`{option}` must be left out unless --noise-multiplier is given, got {form}: that "

@@ -10,8 +10,8 @@ from typing import Any
 from dp_accounting import NeighboringRelation
 
 from accountants import FourierAccountant, calibrate_noise, calibrate_steps, validate
-from audits.cli import Commands, calibrate_risk, options
-from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps
+from audits.cli import Commands, calibrate_risk, options, training
+from audits.cli.sampled_steps import INSTEAD_OF_SHUFFLING, SampledSteps
 from audits.wording import interval, up
 
 _EXAMPLES = """\
@@ -43,11 +43,11 @@ def add(commands: Commands) -> None:
         epilog=_EXAMPLES,
     )
     calibrate_risk.add_targets(parser)
-    options.add_noise(parser, required=False)
-    options.add_steps(parser, default=None)
-    options.add_epochs(parser)
-    options.add_sampling(parser)
-    options.add_records(parser)
+    training.add_noise(parser, required=False)
+    training.add_steps(parser)
+    training.add_epochs(parser)
+    training.add_sampling(parser)
+    training.add_records(parser)
     options.add_json(parser)
     parser.set_defaults(run=_run)
 
@@ -57,7 +57,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.epsilon is None:
         return calibrate_risk.run(given)
     target = validate.positive("--epsilon", given.epsilon)
-    delta, sampling = options.read_delta(given), options.read_sampling(given)
+    delta, sampling = training.read_delta(given), training.read_sampling(given)
     wants_noise = given.steps is not None or given.epochs is not None
     if (given.noise_multiplier is None) == (not wants_noise):
         raise ValueError(
@@ -71,7 +71,7 @@ def _run(given: argparse.Namespace) -> int:
         "sampling": sampling.kind,
         "records_per_user": sampling.records,
     }
-    steps = options.read_steps(given, sampling) if wants_noise else sampling.batches
+    steps = training.read_steps(given, sampling) if wants_noise else sampling.batches
     sampling.repeated(1.0, steps)  # refuses what cannot be accounted for
     if sampling.kind == "fixed_size":
         print("searching; for batches of fixed size this can take a minute", file=sys.stderr)
@@ -79,7 +79,7 @@ def _run(given: argparse.Namespace) -> int:
         if wants_noise:
             noise = calibrate_noise(target_epsilon=target, steps=steps, **setting)
         else:
-            noise = options.read_noise(given)
+            noise = training.read_noise(given)
             steps = calibrate_steps(target_epsilon=target, noise_multiplier=noise, **setting)
     except ValueError as error:  # names the option as it is typed
         raise ValueError(str(error).replace("`target_epsilon`", "`--epsilon`")) from error

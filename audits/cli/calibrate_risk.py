@@ -11,7 +11,8 @@ from accountants import (
     gdp_bounds,
     true_positive_rate,
 )
-from audits.cli import options
+from audits.cli import training
+from audits.cli.numbers import number
 from audits.wording import interval, up
 
 # Each target with the option that goes with it, and whether it must.
@@ -22,25 +23,25 @@ def add_targets(parser: argparse.ArgumentParser) -> None:
     """Adds the options of which one says what is aimed at, and those that go with them."""
     targets = parser.add_mutually_exclusive_group(required=True)
     targets.add_argument(
-        "--epsilon", type=float, metavar="ε", help="the target, positive, such as 1; with --delta"
+        "--epsilon", type=number, metavar="ε", help="the target, positive, such as 1; with --delta"
     )
     targets.add_argument(
         "--advantage",
-        type=float,
+        type=number,
         metavar="A",
         help="the most that an attack's true positive rate minus false positive rate may be",
     )
     targets.add_argument(
-        "--tpr", type=float, metavar="RATE", help="the most that the former may be at --fpr"
+        "--tpr", type=number, metavar="RATE", help="the most that the former may be at --fpr"
     )
-    targets.add_argument("--mu", type=float, metavar="μ", help="the most that μ-GDP may say")
-    options.add_delta(parser, required=False)
+    targets.add_argument("--mu", type=number, metavar="μ", help="the most that μ-GDP may say")
+    training.add_delta(parser, required=False)
     parser.add_argument(
-        "--fpr", type=float, metavar="RATE", help="the false positive rate of --tpr, such as 0.01"
+        "--fpr", type=number, metavar="RATE", help="the false positive rate of --tpr, such as 0.01"
     )
     parser.add_argument(
         "--slack",
-        type=float,
+        type=number,
         metavar="S",
         help="with --mu: how far an attack's true positive rate may exceed the Gaussian's; "
         "without it, sampling is no help",
@@ -59,7 +60,7 @@ def refuse_what_does_not_fit(given: argparse.Namespace) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """The noise that keeps a risk at or below its target."""
-    sampling = options.read_sampling(given)
+    sampling = training.read_sampling(given)
     if given.noise_multiplier is not None or (given.steps is None and given.epochs is None):
         raise ValueError(
             "`--steps` must be given (or --epochs), and no --noise-multiplier, for a risk."
@@ -68,7 +69,7 @@ def run(given: argparse.Namespace) -> int:
         raise ValueError(
             f"`--records-per-user` must be left out for a risk, got {sampling.records}."
         )
-    steps = options.read_steps(given, sampling)
+    steps = training.read_steps(given, sampling)
     sampling.repeated(1.0, steps)  # refuses what cannot be accounted for
     target: dict[str, Any] = {
         "advantage": given.advantage,

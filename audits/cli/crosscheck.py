@@ -10,8 +10,9 @@ import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
 
 from accountants import FourierAccountant, crosscheck, validate
-from audits.cli import Commands, options
-from audits.cli.options import INSTEAD_OF_SHUFFLING, SampledSteps
+from audits.cli import Commands, options, training
+from audits.cli.numbers import number
+from audits.cli.sampled_steps import INSTEAD_OF_SHUFFLING, SampledSteps
 from audits.peers import scoreboard
 from audits.peers.peer import named
 from audits.wording import up
@@ -40,12 +41,12 @@ def add(commands: Commands) -> None:
         "Exit code 1 if an upper\nbound lies below a lower bound: one of the two is wrong.",
         epilog=_EXAMPLES,
     )
-    options.add_noise(parser, required=False)
-    options.add_steps(parser, default=None)
-    options.add_epochs(parser)
-    options.add_delta(parser, required=False)
-    options.add_sampling(parser)
-    options.add_records(parser)
+    training.add_noise(parser, required=False)
+    training.add_steps(parser)
+    training.add_epochs(parser)
+    training.add_delta(parser, required=False)
+    training.add_sampling(parser)
+    training.add_records(parser)
     options.add_json(parser)
     suite = parser.add_argument_group("all known answers, instead of one setting")
     suite.add_argument(
@@ -67,7 +68,7 @@ def add(commands: Commands) -> None:
     )
     suite.add_argument(
         "--seconds",
-        type=float,
+        type=number,
         default=30.0,
         metavar="S",
         help="with --suite: what a peer may take for one answer (default: 30)",
@@ -99,11 +100,11 @@ def _run(given: argparse.Namespace) -> int:
         if getattr(given, name) is None:
             option = "--" + name.replace("_", "-")
             raise ValueError(f"`{option}` must be given, or --suite, got neither.")
-    sampling = options.read_sampling(given)
+    sampling = training.read_sampling(given)
     event = dpa.SelfComposedDpEvent(
-        *sampling.repeated(options.read_noise(given), options.read_steps(given, sampling))
+        *sampling.repeated(training.read_noise(given), training.read_steps(given, sampling))
     )
-    table = crosscheck(event, options.read_delta(given), sampling.relation)
+    table = crosscheck(event, training.read_delta(given), sampling.relation)
     print(json.dumps(table.as_dictionary(), indent=2) if given.json else table)
     if sampling.kind == "shuffled" and not given.json:
         print(f"{_instead(given, sampling)}.")
@@ -112,7 +113,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _instead(given: argparse.Namespace, sampling: SampledSteps) -> str:
     """What to do instead of shuffling, and what it would cost."""
-    steps = options.read_steps(given, sampling)
+    steps = training.read_steps(given, sampling)
     if sampling.relation is NeighboringRelation.REPLACE_ONE or steps % sampling.batches:
         return INSTEAD_OF_SHUFFLING
     event, count = replace(sampling, kind="balls_in_bins").repeated(given.noise_multiplier, steps)

@@ -16,7 +16,8 @@ import dp_accounting as dpa
 import numpy as np
 
 from accountants import validate
-from audits.cli import Commands, executors, options
+from audits.cli import Commands, executors, options, training
+from audits.cli.numbers import number
 from audits.wording import interval
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def add(commands: Commands) -> None:
     run.add_argument("--held-out", metavar="FILE", help="records to score each round on, as --data")
     run.add_argument(
         "--limit",
-        type=float,
+        type=number,
         metavar="ε",
         help="a client whose next update would take it beyond this ε, at the file's δ and in its "
         "first scope, is left out",
@@ -99,8 +100,8 @@ def add(commands: Commands) -> None:
         "holds it against\nthe certificate and against a claim, if there is one.",
         epilog=_ASSAY_EXAMPLE,
     )
-    options.add_noise(assay, required=False)
-    assay.add_argument("--epsilon", type=float, metavar="ε", help="a claim: ε at the file's δ")
+    training.add_noise(assay, required=False)
+    assay.add_argument("--epsilon", type=number, metavar="ε", help="a claim: ε at the file's δ")
     options.add_limits(assay, samples=20_000)
     options.add_seed(assay)
     executors.add_executors(assay, default=1)
@@ -110,10 +111,10 @@ def add(commands: Commands) -> None:
         options.add_json(parser)
 
 
-def _load(given: argparse.Namespace) -> "Experiment":
+def load(file: Path) -> "Experiment":
+    """The experiment in a file; refused where it is too large to plan."""
     from mechanisms import Experiment
 
-    file = Path(given.file)
     try:
         _refuse_the_endless(file)
         return Experiment.load(file)
@@ -136,7 +137,7 @@ def _refuse_the_endless(file: Path) -> None:
 
 
 def _plan(given: argparse.Namespace) -> int:
-    experiment = _load(given)
+    experiment = load(Path(given.file))
     costs = experiment.plan()
     if given.json:
         print(json.dumps({"name": experiment.name, "plan": [_as_json(c) for c in costs]}, indent=2))
@@ -151,7 +152,7 @@ def _run(given: argparse.Namespace) -> int:
     from mechanisms.transcript_file import public_json
     from pvi.files import write_atomically
 
-    experiment = _load(given)
+    experiment = load(Path(given.file))
     for option in ("checkpoint", "progress", "transcript"):
         if (path := getattr(given, option)) is not None:
             options.check_writable(f"--{option}", Path(path))
@@ -169,8 +170,8 @@ def _run(given: argparse.Namespace) -> int:
         return 0
     print(_title(experiment))
     deviations = estimate.get("std", [None] * len(estimate["mean"]))
-    for number, (mean, std) in enumerate(zip(estimate["mean"], deviations, strict=True)):
-        print(f"  θ[{number}] = {mean:.6g}" + ("" if std is None else f" ± {std:.3g}"))
+    for index, (mean, std) in enumerate(zip(estimate["mean"], deviations, strict=True)):
+        print(f"  θ[{index}] = {mean:.6g}" + ("" if std is None else f" ± {std:.3g}"))
     print(_table(costs, experiment.delta))
     return 0
 
@@ -254,7 +255,7 @@ def _estimate(run: "Run") -> dict[str, list[float]]:
 def _assay(given: argparse.Namespace) -> int:
     from audits.assay import assay
 
-    experiment = _load(given)
+    experiment = load(Path(given.file))
     limits, seed = options.read_limits(given), options.read_seed(given)
     rng = np.random.default_rng(seed)
     claims = [_claim(given, experiment, scope) for scope in experiment.scopes]
@@ -283,7 +284,7 @@ def _claim(given: argparse.Namespace, experiment: "Experiment", scope: "Scope") 
     if given.noise_multiplier is not None and given.epsilon is not None:
         raise ValueError("the claim must be one of --noise-multiplier and --epsilon, got both.")
     if given.noise_multiplier is not None:
-        round_event = dpa.GaussianDpEvent(options.read_noise(given))
+        round_event = dpa.GaussianDpEvent(training.read_noise(given))
         return EventClaim(repeated(round_event, experiment.rounds), relation=scope.relation)
     if given.epsilon is not None:
         epsilon = validate.non_negative("--epsilon", given.epsilon)

@@ -28,6 +28,8 @@ from audits.cli import (
     crosscheck,
     epsilon,
     experiment,
+    field,
+    join,
     report,
     study,
     verify,
@@ -43,8 +45,10 @@ _COMMANDS = (
     certify,
     verify,
     experiment,
+    join,
     audit,
     zoo,
+    field,
     claims,
     study,
     report,
@@ -54,7 +58,9 @@ Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one)
-Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
+A federation         join (your data stay with you)
+Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
+                     claims (the papers' statements)
 What was learnt?     study
 All of it            report
 """

@@ -1,7 +1,7 @@
 """A law from below whose masses and means are known node by node: what `fused` ends in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Bracket:
     @classmethod
     def of(cls, parts: Sequence[Fused], step: float) -> "Bracket":
         """All parts of one law; what meets at a node is fused."""
-        moved = [_in_place(part).on(step) for part in parts]
+        moved = [part.placed().on(step) for part in parts]
         first = min(part.first for part in moved)
         size = max(part.first + part.size for part in moved) - first
         bounds = [np.zeros(size) for _ in range(4)]
@@ -82,13 +82,3 @@ def _law(least: FloatArray, most: FloatArray, masses: FloatArray) -> ComputedLaw
     losses = above - below - 32.0 * UNIT * (1.0 + np.abs(above) + np.abs(below))
     order = np.argsort(losses, kind="stable")
     return ComputedLaw(losses[order], masses[order], 0.0)
-
-
-def _in_place(law: Fused) -> Fused:
-    """Without the nodes that far ends were fused with: their means are elsewhere."""
-    nodes = law.step * (law.first + np.arange(law.size, dtype=np.float64))
-    is_there = (law.masses > 0.0) & (law.moments > 0.0)
-    ratios = np.log(law.moments[is_there]) - np.log(law.masses[is_there])
-    is_there[is_there] = np.abs(ratios - nodes[is_there]) < 2.0 * law.step
-    masses, moments = np.where(is_there, law.masses, 0.0), np.where(is_there, law.moments, 0.0)
-    return replace(law, masses=masses, moments=moments)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -129,21 +129,28 @@ class Fused:
         """The law of share·S + 1 − share: convex functions of it are convex in S."""
         if share == 1.0:
             return self
-        kept = self.masses > 0.0
-        masses = self.masses[kept]
-        moments = share * self.moments[kept] + (1.0 - share) * masses
-        # Any grouping is a law from below: what lies near one node stays together.
+        moments = share * self.moments + (1.0 - share) * self.masses
+        return replace(self, moments=moments, error=self.error + 4.0 * UNIT).placed()._trimmed()
+
+    def placed(self) -> "Fused":
+        """Each mass at the node nearest to its mean, from which sums lead it away step by step.
+
+        Any grouping is a law from below: what lies near one node stays together.
+        """
+        kept = (self.masses > 0.0) & (self.moments > 0.0)
+        if not np.any(kept):
+            return self
+        masses, moments = self.masses[kept], self.moments[kept]
         nodes = np.rint((np.log(moments) - np.log(masses)) / self.step).astype(np.int64)
         first = int(nodes.min())
         size = int(nodes.max()) - first + 1
-        error = self.error + UNIT * (2.0 * self.size + 16.0)
         return Fused(
             first,
             self.step,
             sum_at(nodes - first, masses, size),
             sum_at(nodes - first, moments, size),
-            error,
-        )._trimmed()
+            self.error + UNIT * (2.0 * self.size + 16.0),
+        )
 
     def times(self, other: "Fused") -> "Fused":
         """The product of both."""

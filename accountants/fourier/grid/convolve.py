@@ -169,6 +169,14 @@ def _safe_exp(x: float) -> float:
     return math.exp(x) if x < 700.0 else math.inf
 
 
+def _infinite(parts: Sequence[tuple[Discretised, int]]) -> float:
+    """An upper bound of the composition's mass at L = ∞."""
+    if any(part.infinite >= 1.0 for part, _ in parts):
+        return 1.0
+    finite = math.fsum(count * math.log1p(-part.infinite) for part, count in parts)
+    return -math.expm1(finite) * (1.0 + 1e-14)
+
+
 def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: int) -> float:
     """Item 5 of the module's errors, and mass at infinity."""
     low, high, width, tilt = window.low, window.low + window.read, window.width, window.tilt
@@ -185,12 +193,9 @@ def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: i
     # A tilt that is best for the law may not be for its grid, which is coarse far from the saddle.
     above = [tilt + share * (window.above - tilt) for share in _SHARES]
     if sign > 0:
-        if any(part.infinite >= 1.0 for part, _ in parts):
-            return 1.0
-        finite = math.fsum(count * math.log1p(-part.infinite) for part, count in parts)
         beyond = [window.beyond, tilt, *above]
         lost = least(beyond, lambda t, moment: moment - t * high)
-        return -math.expm1(finite) * (1.0 + 1e-14) + lost * (1.0 + 1e-9)
+        return _infinite(parts) + lost * (1.0 + 1e-9)
 
     def from_below(t: float, moment: float) -> float:
         return moment - t * (low if t >= 0.0 else high) - log_expm1((tilt - t) * width)
@@ -291,6 +296,8 @@ def compose(
       sign: 1 for an upper bound of δ, −1 for a lower bound.
     """
     tilt, step = window.tilt, parts[0][0].grid.step
+    if not all(np.any(part.masses > 0.0) for part, _ in parts):
+        return _nothing(parts, window, step, sign)
     # Losses up to here, composed with each other only, stay below the window.
     harmless = (1.0 - 1e-9) * window.low / sum(count for _, count in parts)
     tilted_parts: list[FloatArray] = []
@@ -348,5 +355,22 @@ def compose(
         log_scale_error=scale_error,
         remainder=_remainder(parts, window, sign),
         shift=nudge + 4.0 * UNIT * largest,
+        sign=sign,
+    )
+
+
+def _nothing(
+    parts: Sequence[tuple[Discretised, int]], window: Window, step: float, sign: int
+) -> Composed:
+    """The law where a part has no finite loss with a mass that a double holds."""
+    ends = np.array([window.low, window.low + max(window.read, step)])
+    return Composed(
+        losses=ends,
+        weights=np.zeros(ends.size),
+        tilt=window.tilt,
+        log_scale=0.0,
+        log_scale_error=0.0,
+        remainder=_infinite(parts) if sign > 0 else 0.0,
+        shift=0.0,
         sign=sign,
     )

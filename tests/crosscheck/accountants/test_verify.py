@@ -5,10 +5,12 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import dp_accounting as dpa
 import mpmath
+import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import (
@@ -21,6 +23,9 @@ from dp_accounting.dp_event import (
 from flint import arb, ctx
 
 from accountants import Certificate, FourierAccountant, elementary, known_answers, releases, seals
+from accountants.bounds import BoundsError
+from accountants.fourier.contour import quadrature
+from accountants.fourier.grid import discretise
 from accountants.verify import NOT_COVERED, REFUTED, VERIFIED, verify
 from accountants.verify.contour import Composition
 from accountants.verify.laws import Law
@@ -243,6 +248,61 @@ def test_a_replaced_record_taken_for_an_absent_one_is_noticed(monkeypatch):
     monkeypatch.setattr(elementary, "PoissonGaussianReplace", releases.PoissonGaussian)
     certificate = certified([(poisson(1e-5, 2.0), 10**9)], ONE, 1e-5)
     assert verify(certificate.to_json()).word == REFUTED
+
+
+TIGHT = [(0.5, 1.37, 8.0, 1e-12), (0.5, 0.8, 2.9, 1e-20), (0.7, 1.37, 2.9, 1e-12)]
+
+
+def test_a_modulus_by_log1p_is_noticed(monkeypatch):
+    """|φ| as log1p(|φ|² − 1)/2 cancels where |φ| is small: ends off in their eleventh digit.
+
+    It is rounding that moves them, on one machine otherwise than on another, so that not each of
+    the settings need be wrong; without the error each is right.
+    """
+
+    def log_one_plus(moved):
+        real, imaginary = 1.0 + moved.real, moved.imag
+        excess = moved.real * (2.0 + moved.real) + imaginary**2
+        modulus = 0.5 * np.log1p(np.maximum(excess, np.nextafter(-1.0, 0.0)))
+        return modulus + 1j * np.arctan2(imaginary, real)
+
+    def words():
+        for rate, sigma, other, delta in TIGHT:
+            parts = [(poisson(rate, sigma), 1), (dpa.GaussianDpEvent(other), 1)]
+            try:
+                yield verify(certified(parts, ADD, delta, 1e-11).to_json()).word
+            except BoundsError:
+                yield "crossed ends"
+
+    assert list(words()) == [VERIFIED] * len(TIGHT)
+    monkeypatch.setattr(quadrature, "log_one_plus", log_one_plus)
+    assert REFUTED in words()
+
+
+@pytest.mark.parametrize(
+    ("parts", "relation"),
+    [
+        ([(LaplaceDpEvent(2.0), 3), (LaplaceDpEvent(3.0), 1)], ADD),
+        ([(LaplaceDpEvent(4.0), 2), (RandomizedResponseDpEvent(0.8, 4), 3)], ONE),
+    ],
+    ids=["Laplace", "responses"],
+)
+def test_an_atom_moved_down_is_noticed(monkeypatch, parts, relation):
+    """The heaviest atom of each loss, here the highest, one node too low on the grid."""
+    assert verify(certified(parts, relation, 1e-5).to_json()).word == VERIFIED
+    right = discretise.both
+
+    def both(law, grid):
+        part, _ = right(law, grid)
+        masses = part.masses.copy()
+        top = np.argmax(masses)
+        masses[top - 1] += masses[top]
+        masses[top] = 0.0
+        # The lower end follows: the accountant itself would notice ends that cross.
+        return replace(part, masses=masses), replace(part, masses=0.999 * masses, infinite=0.0)
+
+    monkeypatch.setattr(discretise, "both", both)
+    assert verify(certified(parts, relation, 1e-5).to_json()).word == REFUTED
 
 
 # Known answers.

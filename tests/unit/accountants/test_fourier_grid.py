@@ -9,7 +9,7 @@ from scipy import special
 
 from accountants import elementary, gaussian, releases
 from accountants.bounds import Bounds
-from accountants.fourier.grid import discretise
+from accountants.fourier.grid import convolve, discretise
 from accountants.fourier.grid import engine as grid
 from accountants.fourier.grid.pieces import gather
 from accountants.fourier.pairs import explicit_pair, pair_laws
@@ -316,3 +316,19 @@ def test_bad_arguments_are_refused():
         grid.delta_bounds([(law, 1)], -1.0)
     with pytest.raises(ValueError, match="`tolerance`"):
         grid.delta_bounds([(law, 1)], 1.0, tolerance=0.0)
+
+
+@pytest.mark.parametrize("infinite", [0.0, 1e-3, 1.0])
+def test_a_law_without_any_mass_that_a_double_holds(infinite):
+    """δ is that of ∞ alone; from below nothing is known. No warning, no NaN."""
+    steps, window = 3, convolve.Window(2.0, 0.5, 1.0, 4.0, -1.0, 4.0, 2.0)
+    nodes = discretise.Grid(0.0, 4.0 / 64, np.arange(64))
+    empty = discretise.Discretised(nodes, np.zeros(64), infinite, 0.0)
+    full = discretise.Discretised(nodes, np.full(64, 1.0 / 64), 0.0, 0.0)
+    for parts in ([(empty, steps)], [(full, 2), (empty, steps)]):
+        above = convolve.compose(parts, window, 64, 1)
+        below = convolve.compose(parts, window, 64, -1)
+        for epsilon in (0.5, 0.7, 1.4):
+            assert above.delta(epsilon)[0] == pytest.approx(1.0 - (1.0 - infinite) ** steps)
+            assert above.delta(epsilon)[0] >= 1.0 - (1.0 - infinite) ** steps
+            assert below.delta(epsilon) == (0.0, 0.0)
