@@ -29,6 +29,8 @@ from audits.cli import (
     dashboard,
     epsilon,
     experiment,
+    field,
+    join,
     report,
     study,
     verify,
@@ -45,8 +47,10 @@ _COMMANDS = (
     verify,
     experiment,
     dashboard,
+    join,
     audit,
     zoo,
+    field,
     claims,
     study,
     report,
@@ -56,8 +60,10 @@ Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one),
-                     dashboard (all of it in a browser)
-Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
+                     dashboard (in a browser)
+A federation         join (your data stay with you)
+Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
+                     claims (the papers' statements)
 What was learnt?     study
 All of it            report
 """

@@ -648,10 +648,31 @@ OWN: dict[str, dict[str, Maker]] = {
     "mechanisms.DPOptimisation.build": {"setting": lambda: _setting(solver=False)},
     "mechanisms.Experiment": {"delta": lambda: 1e-5, "solver": _solver},
     "mechanisms.Experiment.build": {},
+    "mechanisms.Experiment.build_client": {"number": lambda: 1, "data": _shard},
+    "mechanisms.Experiment.partition_of": {"number": lambda: 1, "data": _shard},
+    **{
+        f"mechanisms.{name}.build_client": {
+            "number": lambda: 1,
+            "data": lambda: mechanisms.Partition.whole(_shard()),
+        }
+        for name in (
+            "CentralNoise",
+            "DPOptimisation",
+            "LocalAveraging",
+            "NoiseSplitting",
+            "ParameterPerturbation",
+            "VirtualClients",
+        )
+    },
     "mechanisms.Experiment.from_json": {"text": lambda: _experiment().to_json()},
     "mechanisms.Experiment.from_toml": {"text": lambda: _experiment().to_toml()},
     "mechanisms.Experiment.load": {"path": lambda: str(_experiment_file())},
     "mechanisms.FedAvgPerturbation.build": {"setting": lambda: _setting(solver=False)},
+    "mechanisms.FedAvgPerturbation.build_client": {
+        "setting": lambda: _setting(solver=False),
+        "number": lambda: 1,
+        "data": lambda: mechanisms.Partition.whole(_shard()),
+    },
     "mechanisms.FixedSize.event": {
         "step": lambda: dpa.GaussianDpEvent(1.0),
         "relation": lambda: REPLACE,

@@ -14,8 +14,8 @@ from audits.cli.experiment import _as_json
 from audits.dashboard import planner
 from audits.dashboard.app import Dashboard
 from audits.dashboard.form import DEFAULTS
+from audits.dashboard.planner import PlanError, Planned
 from audits.dashboard.runner import Runner
-from audits.dashboard.planner import Planned, PlanError
 from audits.dashboard.store import Store
 from mechanisms import Experiment
 from mechanisms.progress import (
