@@ -19,6 +19,7 @@ __all__ = [
     "interval",
     "odds",
     "once_in",
+    "sampling_words",
     "up",
 ]
 
@@ -65,6 +66,15 @@ def event_words(event: dpa.DpEvent) -> str:
         case dpa.ComposedDpEvent():
             return " and ".join(event_words(part) for part in event.events)
     return str(event)
+
+
+def sampling_words(kind: str) -> str:
+    """A sampling as a term in a sentence.
+
+    >>> sampling_words("fixed_size"), sampling_words("all")
+    ('fixed-size sampling', 'no sampling')
+    """
+    return "no sampling" if kind == "all" else f"{kind.replace('_', '-')} sampling"
 
 
 _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))

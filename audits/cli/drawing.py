@@ -9,8 +9,9 @@ import numpy as np
 from accountants import epsilon_curve
 from accountants.files import write_atomically
 from audits.cli.options import check_writable
-from audits.cli.sampled_steps import SampledSteps, sampling_words
+from audits.cli.sampled_steps import SampledSteps
 from audits.verdict import Verdict
+from audits.wording import sampling_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,11 +3,10 @@
 import argparse
 import json
 import math
-from dataclasses import replace
+import textwrap
 from typing import Any
 
 import dp_accounting as dpa
-from dp_accounting import NeighboringRelation
 
 from accountants import (
     Bounds,
@@ -15,13 +14,12 @@ from accountants import (
     FourierAccountant,
     crosscheck,
     epsilon_bounds,
-    membership_risk,
 )
-from accountants.sampling import SamplingKind
 from audits.cli import Commands, drawing, options, training
-from audits.cli.sampled_steps import INSTEAD_OF_SHUFFLING, SampledSteps, as_typed, sampling_words
+from audits.cli.sampled_steps import INSTEAD_OF_SHUFFLING, SampledSteps, as_typed
 from audits.cli.stages import StageLine
-from audits.wording import down, finite, interval, up
+from audits.meaning import Meaning
+from audits.wording import down, finite, interval, sampling_words, up
 
 _EXAMPLES = """\
 examples:
@@ -35,11 +33,6 @@ The interval contains the true ε(δ): the upper end is proved for all neighbour
 lower end by an explicit pair of them, so no accountant can rightly report less.
 `dp-assay crosscheck` sets other libraries beside it.
 """
-_DOUBT = {
-    NeighboringRelation.ADD_OR_REMOVE_ONE: "thinks it as likely as not that this one was used",
-    NeighboringRelation.REPLACE_ONE: "thinks two values of this one equally likely",
-    NeighboringRelation.REPLACE_SPECIAL: "thinks it as likely as not that this one was zeroed",
-}
 
 
 def add(commands: Commands) -> None:
@@ -99,7 +92,7 @@ def account(
         row = {"name": "control problem", "lower": solved.lower, "upper": solved.upper}
         rows.insert(0, row)
     accountant = FourierAccountant(sampling.relation).compose(event, count)
-    risk = membership_risk(accountant)
+    meaning = Meaning.of(accountant, records=sampling.records)
     alternatives = _alternatives(noise, steps, delta, sampling)
     return {
         "setting": {
@@ -120,8 +113,9 @@ def account(
             "A step may depend on the outputs of the steps before it.",
         ],
         "membership": {
-            "prior": risk.prior,
-            "accuracy": {"lower": risk.accuracy.lower, "upper": risk.accuracy.upper},
+            "prior": 0.5,
+            "accuracy": {"lower": meaning.accuracy.lower, "upper": meaning.accuracy.upper},
+            "sentences": list(meaning.sentences()),
         },
         "alternatives": [
             {
@@ -184,27 +178,11 @@ def _rows(table: CrossCheck) -> list[dict[str, Any]]:
 def _alternatives(
     noise: float, steps: int, delta: float, sampling: SampledSteps
 ) -> list[tuple[SampledSteps, Bounds]]:
-    """The same numbers under other readings, where these are accounted for."""
-    add_or_remove, replace_one, zero_out = NeighboringRelation
-    readings: list[tuple[SamplingKind, NeighboringRelation]]
-    readings = [("all", add_or_remove), ("all", replace_one)]
-    if sampling.rate < 1.0:
-        readings = [
-            ("poisson", add_or_remove),
-            ("poisson", replace_one),
-            ("fixed_size", replace_one),
-        ]
-        if steps % sampling.batches == 0 and sampling.divides and sampling.records == 1:
-            readings += [("shuffled", zero_out), ("balls_in_bins", zero_out)]
+    """The same numbers under other readings."""
     found = []
-    for kind, relation in readings:
-        if (kind, relation) == (sampling.kind, sampling.relation):
-            continue
-        other = replace(sampling, kind=kind, relation=relation)
-        if other.kind == "fixed_size" and other.records > 1 and other.data_size is None:
-            continue  # Sizes count then, not their quotient alone.
+    for other in sampling.others(steps):
         event, count = other.repeated(noise, steps)
-        accountant = FourierAccountant(relation).compose(event, count)
+        accountant = FourierAccountant(other.relation).compose(event, count)
         found.append((other, accountant.get_epsilon_bounds(delta)))
     return found
 
@@ -227,13 +205,9 @@ def _text(answer: dict[str, Any]) -> str:
     lines += ["", "What this rests on", *(f"  - {text}" for text in answer["assumptions"])]
     if answer["notes"]:
         lines += ["", "Note", *(f"  - {text}" for text in answer["notes"])]
-    accuracy = up(100.0 * answer["membership"]["accuracy"]["upper"], 4)
-    lines += [
-        "",
-        "What it means",
-        f"  Whoever knows all {_known(setting)}, and {_DOUBT[_relation(setting)]},",
-        f"  is right about it with probability at most {accuracy} % (50 % by guessing).",
-    ]
+    lines += ["", "What it means"]
+    for sentence in answer["membership"]["sentences"]:
+        lines += textwrap.wrap(sentence, 80, initial_indent="  ", subsequent_indent="  ")
     if answer["alternatives"]:
         lines += ["", "The same numbers read otherwise"]
     for other in answer["alternatives"]:
@@ -241,10 +215,6 @@ def _text(answer: dict[str, Any]) -> str:
         shown = interval(Bounds(other["lower"], _number(other["upper"])), 4)
         lines.append(f"  {what + other['neighbours']:<47} ε in {shown}")
     return "\n".join(lines)
-
-
-def _known(setting: dict[str, Any]) -> str:
-    return "records but one" if setting["records_per_user"] == 1 else "records but one user's"
 
 
 def _sampling(setting: dict[str, Any]) -> str:
@@ -255,7 +225,3 @@ def _sampling(setting: dict[str, Any]) -> str:
 
 def _number(value: float | None) -> float:
     return math.inf if value is None else value
-
-
-def _relation(part: dict[str, Any]) -> NeighboringRelation:
-    return NeighboringRelation[part["relation"]]

@@ -12,7 +12,8 @@ from accountants.groups import MOST_RECORDS
 from accountants.sampling import check
 from audits.cli.numbers import number
 from audits.cli.options import Container
-from audits.cli.sampled_steps import PROVED_FOR, SampledSteps
+from audits.cli.sampled_steps import SampledSteps
+from audits.signing.run import PROVED_FOR
 from audits.wording import RELATIONS
 
 # Beyond these doubles overflow, or integrals take too long, before anything is said: less noise is
