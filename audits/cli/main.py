@@ -29,8 +29,10 @@ from audits.cli import (
     dashboard,
     epsilon,
     experiment,
+    explain,
     field,
     join,
+    remaining,
     report,
     study,
     verify,
@@ -42,6 +44,8 @@ from audits.cli.supervise import CRASHED, exit_code, open_standard_streams, say,
 _COMMANDS = (
     epsilon,
     calibrate,
+    remaining,
+    explain,
     crosscheck,
     certify,
     verify,
@@ -58,7 +62,8 @@ _COMMANDS = (
 _DESCRIPTION = """\
 Is this differential-privacy claim true?
 
-What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
+What does it cost?   epsilon, calibrate, remaining, explain, crosscheck;
+                     certify (a page to sign), and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one),
                      dashboard (in a browser)
 A federation         join (your data stay with you)
