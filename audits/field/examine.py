@@ -56,7 +56,7 @@ class Outcome:
       delta: Of both.
       confidence: 1 − α.
       seed: Of the audit; libraries that take their noise from the system draw anew all the same.
-      seconds: To the verdict, imports included; installation and later draws are not.
+      seconds: From the second draw to the verdict: the first one waits for imports.
       raised: How often the library raised what.
       python: The interpreter's version.
       date: The day.
@@ -127,8 +127,11 @@ def examine(finding: Finding, role: str, *, seconds: float = 60.0, seed: int = 0
     except InstallError as error:
         return Outcome(**known, word=FAILED, reason=f"not installed: {error}")
     began = time.monotonic()
+    pairs = _pairs(finding)
     with Library(finding, role, max(2.0 * seconds, 60.0)) as library:
         try:
+            library(pairs[0].first, np.random.default_rng(seed), 1)  # What is imported or compiled.
+            began = time.monotonic()
             verdict = _verdict(finding, library, confidence, seconds, seed)
         except LostError as error:
             reason = str(error)
@@ -159,8 +162,7 @@ def _verdict(
     }
     if finding.pair is None:
         return hunt(library, finding.claim, domain=finding.domain, **options)
-    # All of the time and of α for the pair that is given: the hunt finds the statistic.
-    return hunt(library, finding.claim, pairs=[finding.pair], **options)
+    return hunt(library, finding.claim, pairs=_pairs(finding), **options)
 
 
 def _proved(finding: Finding, library: Library, verdict: Verdict, spent: float) -> float:
@@ -168,8 +170,7 @@ def _proved(finding: Finding, library: Library, verdict: Verdict, spent: float) 
 
     Fresh draws, at the same confidence; the better of both bounds would need a share of α each.
     """
-    pairs = [finding.pair] if finding.domain is None else _pairs(finding)
-    pair = next(one for one in pairs if one is not None and one.name == verdict.evidence.pair)
+    pair = next(one for one in _pairs(finding) if one.name == verdict.evidence.pair)
     draws = int(_MORE_SECONDS * library.drawn / max(spent, 1.0) / 2.0)
     more = estimate_epsilon(
         library,
@@ -184,8 +185,10 @@ def _proved(finding: Finding, library: Library, verdict: Verdict, spent: float) 
 
 
 def _pairs(finding: Finding) -> list[Pair]:
-    assert finding.domain is not None
-    return list(finding.domain.pairs(finding.claim.relation))
+    if finding.domain is not None:
+        return list(finding.domain.pairs(finding.claim.relation))
+    assert finding.pair is not None  # one of both is there
+    return [finding.pair]
 
 
 def _delta(finding: Finding) -> float:

@@ -145,12 +145,13 @@ def _report(one: Finding, outcome: Outcome) -> str:
 def _script(one: Finding) -> str:
     """The code of a finding, without its words."""
     text = one.file.read_text(encoding="utf-8")
-    kept = [
-        ast.get_source_segment(text, node) or ""
-        for node in ast.parse(text).body[1:]
-        if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ABOUT")
-    ]
-    return "\n\n".join(kept)
+    about = next(
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ABOUT"
+    )
+    code = "\n".join(text.splitlines()[about.end_lineno :])
+    return f"from typing import Any\n\n\n{code.strip()}"
 
 
 def _version(one: Finding, role: str = FLAWED) -> str:
