@@ -16,6 +16,8 @@ from accountants import support_table
 from audits.papers import CLAIMS, KINDS
 from audits.papers.checks import records
 from audits.papers.studies import STUDIES, recorded
+from audits.peers import scoreboard
+from audits.peers.peer import PEERS
 from audits.specimens import LINTS, SPECIMENS
 from audits.specimens.examine import REPORTED_DELTA
 from audits.specimens.record import recorded as recorded_zoo
@@ -46,6 +48,38 @@ def accounting_peers() -> str:
     lines.append(
         f"\nMedian ratio of times: {statistics.median(ratios):.0f}. {_source(found)} Intervals are "
         "rounded outwards to the sixth decimal; the certified gaps are in the record."
+    )
+    return "\n".join(lines)
+
+
+def known_answers() -> str:
+    """How the peers do on the settings with proved answers.
+
+    What is too low for a cause that is not public yet is to be reported there first: it is in the
+    docs, and not here.
+    """
+    board, answers = scoreboard.Scoreboard(), scoreboard.known()
+    low = board.too_low(PEERS.values(), answers)
+    lines = [
+        "| Peer | right within 1% | valid but loose | by (median) | refused or no answer |"
+        " too low: publicly known |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in board.rows(PEERS.values(), answers):
+        none = sum(row.counts[word] for word in ("refused", "failed", "timed out"))
+        public = [
+            f"{len(one.cases)} ([{one.reason.name}]({one.reason.upstream}))"
+            for one in low
+            if one.peer == row.peer and one.reason is not None and one.reason.upstream
+        ]
+        _, loose, _ = scoreboard.figures(row)
+        lines.append(
+            f"| {row.peer} ({PEERS[row.peer].library}) | {row.counts['right']} | "
+            f"{row.counts['loose']} | {loose} | {none} | {', '.join(public) or '–'} |"
+        )
+    lines.append(
+        f"\n{len(answers)} settings. Answers that are too low for a cause without a public report "
+        "are left out of the last column."
     )
     return "\n".join(lines)
 
@@ -146,6 +180,7 @@ def studies() -> str:
 PARTS = {
     "support table": support_table,
     "accounting peers": accounting_peers,
+    "known answers": known_answers,
     "auditing peers": auditing_peers,
     "zoo": zoo,
     "ledger": ledger,

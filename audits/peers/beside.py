@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -47,7 +48,7 @@ class Beside:
           TimeoutError: None came within `seconds`; the process was ended.
           EndedError: The process died.
         """
-        process, patience = self._process, seconds
+        process, patience, begin = self._process, seconds, time.monotonic()
         if process is None:
             process, patience = self._begin(), seconds + self._start
         try:
@@ -62,6 +63,8 @@ class Beside:
         if not answer:
             self.end()
             raise EndedError("the process died")
+        # What it took once, with an answer, is a measure of what starting again may take.
+        self._start = min(self._start, 5.0 + 3.0 * (time.monotonic() - begin))
         return answer
 
     def _begin(self) -> "subprocess.Popen[str]":

@@ -4,11 +4,12 @@ from importlib import resources
 
 from audits.report.gather import Contents
 from audits.report.markup import Markup, join, tag
-from audits.report.sections import accounts, ledger, studies, summary, zoo
+from audits.report.sections import accounts, ledger, peers, studies, summary, zoo
 
 _SECTIONS = (
     ("summary", "Summary", summary.overview),
     ("crosscheck", "Do the accountants agree?", accounts.crosschecks),
+    ("peers", "Are other accountants right?", peers.section),
     ("curves", "What does it cost?", accounts.curves),
     ("zoo", "The zoo of flaws", zoo.section),
     ("ledger", "The ledger of claims", ledger.section),
