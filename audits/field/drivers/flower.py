@@ -73,8 +73,9 @@ def training(update: Any, examples: int, mods: Any = None) -> ClientApp:
 
     @app.train()
     def train(message: Message, context: Context) -> Message:
-        current = message.content["arrays"].to_numpy_ndarrays()[0]
-        content = {
+        (sent,) = message.content.array_records.values()
+        current = sent.to_numpy_ndarrays()[0]
+        content: Any = {
             "arrays": arrays(current + np.asarray(update)),
             "metrics": MetricRecord({"num-examples": examples}),
         }
