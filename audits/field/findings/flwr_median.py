@@ -1,8 +1,8 @@
 """Flower's central DP wrappers take the median for a mean.
 
 They clip each update, let the inner strategy aggregate, and add noise of z C / K: right for a mean
-of K clients, in which one client moves 2 C / K. `FedMedian` takes the median of each weight. With
-K = 3 and the others at ±C one client moves it from −C to +C: by 2 C, three times what the noise is
+of K clients, in which one client moves 2 C / K. `FedMedian` takes the median of each weight. With K
+= 3 and the others at ±C one client moves it from −C to +C: by 2 C, three times what the noise is
 for, at any K that is odd. The wrapper accepts every strategy and says so.
 """
 

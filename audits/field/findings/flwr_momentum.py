@@ -2,8 +2,8 @@
 
 Noise is added to what `FedAvgM` returns, but its momentum keeps the exact mean Δ_t of each round:
 v_t = β v_{t−1} + Δ_t. So Δ_1 is released again, with factors β, β², …, under fresh noise. A client
-that moves each Δ_t by 2 C / K moves the model after R rounds by Σ_{r ≤ R} (1 + β + … + β^{r−1}) ·
-2 C / K, which is 9.05 · 2 C / K for β = .9 and R = 4, with noise of √R z C / K in it: μ = 9.05 / z
+that moves each Δ_t by 2 C / K moves the model after R rounds by Σ_{r ≤ R} (1 + β + … + β^{r−1}) · 2
+C / K, which is 9.05 · 2 C / K for β = .9 and R = 4, with noise of √R z C / K in it: μ = 9.05 / z
 from the last model alone, where R Gaussian rounds would cost √R · 2 / z = 4 / z.
 """
 

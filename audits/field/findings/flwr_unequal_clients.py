@@ -2,9 +2,9 @@
 
 `FedAvg` weights client k by w_k = n_k / Σ n_j, its default. Replacing that client's clipped update
 moves the average by up to 2 C w_k. The wrapper's noise has standard deviation z C / K: right only
-if w_k = 1/K. With K = 4 clients of (1, 1, 1, 100) examples w_k = .97, and the noise multiplier is
-z / 3.9 for the largest client. Since 1.41 the strategies ask for equal weights if they are given
-an accountant, and only then.
+if w_k = 1/K. With K = 4 clients of (1, 1, 1, 100) examples w_k = .97, and the noise multiplier is z
+/ 3.9 for the largest client. Since 1.41 the strategies ask for equal weights if they are given an
+accountant, and only then.
 """
 
 from typing import Any

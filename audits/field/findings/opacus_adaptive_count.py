@@ -4,8 +4,8 @@ Adaptive clipping (Andrew and others 2021) releases a noisy sum and a noisy coun
 records. To stay at z in all, the sum gets z' = (z⁻² − (2 σ_b)⁻²)^(−1/2) > z. AdaClipDPOptimizer
 sets its `noise_multiplier` to z', and that is what the accountant's hook reads: the count is free.
 Exchanging a record moves the sum by 2 C and the count by 1, so μ² = 4 / z'² + 1 / σ_b² = 4 / z²,
-and 4 / z'² is booked. With σ_b = 1, z = 1.99 is booked as 20: μ = .1 instead of 1. (For one
-record more or less the count costs twice that: its bits are not centred as in the paper.)
+and 4 / z'² is booked. With σ_b = 1, z = 1.99 is booked as 20: μ = .1 instead of 1. (For one record
+more or less the count costs twice that: its bits are not centred as in the paper.)
 """
 
 from typing import Any

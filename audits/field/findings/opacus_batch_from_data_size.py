@@ -2,10 +2,10 @@
 
 `make_private` sets the sampling rate to 1 / len(loader), which is ⌈n / B⌉, and divides the noisy
 sum by int(n / len(loader)). The accountant's relation is one record more or less: then n differs,
-and with it the divisor. With B = 8, n = 8 gives noise of σ C / 8 and n = 9 of σ C / 4, in every weight:
-two normal laws of different variance in d dimensions, which tell n after one step. (Reported of
-Opacus 0.9 to 1.5.4 in arXiv 2605.15648, and by arXiv 2602.17454.) A fixed rate and a fixed divisor,
-chosen without looking at n, leave μ = 1 / σ.
+and with it the divisor. With B = 8, n = 8 gives noise of σ C / 8 and n = 9 of σ C / 4, in every
+weight: two normal laws of different variance in d dimensions, which tell n after one step.
+(Reported of Opacus 0.9 to 1.5.4 in arXiv 2605.15648, and by arXiv 2602.17454.) A fixed rate and a
+fixed divisor, chosen without looking at n, leave μ = 1 / σ.
 """
 
 from typing import Any
