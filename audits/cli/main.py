@@ -26,6 +26,7 @@ from audits.cli import (
     certify,
     claims,
     crosscheck,
+    dashboard,
     epsilon,
     experiment,
     explain,
@@ -49,6 +50,7 @@ _COMMANDS = (
     certify,
     verify,
     experiment,
+    dashboard,
     join,
     audit,
     zoo,
@@ -62,7 +64,8 @@ Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, remaining, explain, crosscheck;
                      certify (a page to sign), and verify a certificate
-Your experiment      plan (before), run, assay (certificate and audit in one)
+Your experiment      plan (before), run, assay (certificate and audit in one),
+                     dashboard (in a browser)
 A federation         join (your data stay with you)
 Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
                      claims (the papers' statements)
