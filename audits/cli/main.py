@@ -31,6 +31,7 @@ from audits.cli import (
     field,
     join,
     report,
+    serve,
     study,
     verify,
     zoo,
@@ -45,6 +46,7 @@ _COMMANDS = (
     certify,
     verify,
     experiment,
+    serve,
     join,
     audit,
     zoo,
@@ -58,7 +60,7 @@ Is this differential-privacy claim true?
 
 What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one)
-A federation         join (your data stay with you)
+A federation         serve (the coordinator), join (a data owner, whose data stay there)
 Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
                      claims (the papers' statements)
 What was learnt?     study

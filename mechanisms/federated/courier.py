@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from accountants import validate
-from mechanisms.federated import local_socket
-from mechanisms.federated.local_socket import Answer, DoorError
+from mechanisms.federated.courier_app import doors
+from mechanisms.federated.courier_app.doors import DoorError
+from mechanisms.federated.local_socket import Answer
 from mechanisms.federated.seal import SealError
 
 
@@ -60,7 +61,7 @@ class LocalSockets:
 
         def ask(client: int) -> bytes | None:
             try:
-                return local_socket.ask(self._doors[client], asked[client], patience=self._patience)
+                return doors.ask(self._doors[client], asked[client], patience=self._patience)
             except DoorError:
                 return None
 
