@@ -73,7 +73,7 @@ def add(commands: Commands) -> None:
 def _serve(given: argparse.Namespace) -> int:
     from mechanisms.federated import site
 
-    experiment = files.load(given)
+    experiment = files.load(Path(given.file))
     folder = Path(given.folder)
     port = validate.count("--port", given.port, maximum=65535)
     if given.prepare:
