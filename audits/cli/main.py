@@ -26,11 +26,15 @@ from audits.cli import (
     certify,
     claims,
     crosscheck,
+    dashboard,
     epsilon,
     experiment,
+    explain,
     field,
     join,
+    remaining,
     report,
+    serve,
     study,
     verify,
     zoo,
@@ -41,10 +45,14 @@ from audits.cli.supervise import CRASHED, exit_code, open_standard_streams, say,
 _COMMANDS = (
     epsilon,
     calibrate,
+    remaining,
+    explain,
     crosscheck,
     certify,
     verify,
     experiment,
+    dashboard,
+    serve,
     join,
     audit,
     zoo,
@@ -56,9 +64,11 @@ _COMMANDS = (
 _DESCRIPTION = """\
 Is this differential-privacy claim true?
 
-What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
-Your experiment      plan (before), run, assay (certificate and audit in one)
-A federation         join (your data stay with you)
+What does it cost?   epsilon, calibrate, remaining, explain, crosscheck;
+                     certify (a page to sign), and verify a certificate
+Your experiment      plan (before), run, assay (certificate and audit in one),
+                     dashboard (in a browser)
+A federation         serve (the coordinator), join (a data owner, whose data stay there)
 Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
                      claims (the papers' statements)
 What was learnt?     study

@@ -476,6 +476,7 @@ OWN: dict[str, dict[str, Maker]] = {
     "accountants.GaussianFilter.admits": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.GaussianFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.calibrate_noise_to_risk": {"mu": lambda: 1.0},
+    "accountants.remaining_steps": {"after": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.RenyiFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.classical.gaussian_epsilon": {"noise_multiplier": lambda: 20.0},
     "audits.Claim.of": {"stated": _claim},
