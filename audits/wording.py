@@ -1,6 +1,9 @@
 """Numbers and terms as people read them; a rounded bound stays a bound."""
 
 import math
+import re
+import textwrap
+from collections.abc import Iterable
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
@@ -19,7 +22,9 @@ __all__ = [
     "interval",
     "odds",
     "once_in",
+    "sampling_words",
     "up",
+    "wrapped",
 ]
 
 RELATIONS = {
@@ -65,6 +70,43 @@ def event_words(event: dpa.DpEvent) -> str:
         case dpa.ComposedDpEvent():
             return " and ".join(event_words(part) for part in event.events)
     return str(event)
+
+
+def sampling_words(kind: str) -> str:
+    """A sampling as a term in a sentence.
+
+    >>> sampling_words("fixed_size"), sampling_words("poisson"), sampling_words("all")
+    ('fixed-size sampling', 'Poisson sampling', 'no sampling')
+    """
+    words = kind.replace("_", "-").replace("poisson", "Poisson")
+    return "no sampling" if kind == "all" else f"{words} sampling"
+
+
+_WIDTH = 80
+
+
+def wrapped(lines: Iterable[str]) -> list[str]:
+    """Lines that fit a terminal; what is broken goes on under its text.
+
+    >>> wrapped(["  - " + "word " * 16])[1]
+    '    word'
+    """
+    found = []
+    for line in lines:
+        if len(line) <= _WIDTH:
+            found.append(line)
+            continue
+        margin = re.match(r" *(- )?", line)[0]  # type: ignore[index]
+        broken = textwrap.wrap(
+            line[len(margin) :],
+            _WIDTH,
+            initial_indent=margin,
+            subsequent_indent=" " * len(margin),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        found += broken
+    return found
 
 
 _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))

@@ -9,15 +9,17 @@ from mechanisms.release import Contribution, Release
 from mechanisms.scope import Scope
 from pvi.validate import checked
 
-_UNIT = {
+UNIT_IN_WORDS = {
     "record": "The unit is one record of one client.",
     "client": "The unit is all data of one client.",
 }
-_VIEW = {
+"""What a certificate says of its unit."""
+VIEW_IN_WORDS = {
     "messages": "The adversary sees every message of every client.",
     "aggregate": "The adversary sees a trusted aggregator's sums, and nothing of the messages.",
     "colluding": "The adversary sees a trusted aggregator's sums and all that {} clients know.",
 }
+"""What it says of its view; of colluders, with their number."""
 
 
 @checked(scope=Scope)
@@ -36,8 +38,8 @@ def certify(transcript: Sequence[Release], scope: Scope, deltas: Sequence[float]
     transcript = tuple(check_transcript(transcript))
     points = [(delta, *epsilon_bounds(transcript, scope, delta)) for delta in deltas_of(deltas)]
     assumptions = [
-        _UNIT[scope.unit],
-        _VIEW[scope.view.kind].format(scope.view.colluders),
+        UNIT_IN_WORDS[scope.unit],
+        VIEW_IN_WORDS[scope.view.kind].format(scope.view.colluders),
         "Numbers of clients, parts and steps, weights, and who updates when, do not depend on the "
         "data; neither do running times and errors.",
     ]

@@ -21,7 +21,15 @@ from mechanisms.primitives.sampling import (
     Shuffled,
 )
 from mechanisms.private_run import PrivateRun, Recorder
-from mechanisms.protocol import Data, Layout, Mechanism, Setting
+from mechanisms.protocol import (
+    ClientPart,
+    Data,
+    Layout,
+    Mechanism,
+    Setting,
+    contribution_of,
+    recorder_or_new,
+)
 from mechanisms.release import Contribution, ServerNoise
 from pvi import (
     Alteration,
@@ -151,38 +159,51 @@ class DPOptimisation(Mechanism):
         setting.refuse_solver()
         partitions = as_partitions(data)
         layout = Layout.of(partitions, setting.model.dimension)
-        contributions = self.contributions(layout)
         recorder = Recorder(keep_values=keep_values)
-        clients, sums = [], []
-        for m, partition in enumerate(partitions):
-            shard, scheme = _one_part(m, partition), self.scheme(m)
-            if isinstance(scheme, FixedSize | Shuffled) and scheme.size != shard.size:
-                raise ValueError(
-                    f"`sampling` must be for client {m}'s {shard.size} records, got {scheme}."
-                )
-            aggregate = _PrivateSum(self, scheme)
-            sums.append(aggregate)
-            solver = GradientSolver(
-                rule=self.rule,
-                steps=self.steps,
-                sampler=scheme.sampler(),
-                aggregate=aggregate,
-                objective_divisor=self.objective_divisor,
-                persistent=self.persistent,
-            )
-            strategy = WholeShard(model=setting.variational_model(), shard=shard, solver=solver)
-            alter = _recording(recorder, contributions[m])
-            clients.append(Client(m, strategy, damping=self.damping, alter=alter))
+        parts = [
+            self.build_client(setting, layout, m, partition, recorder=recorder)
+            for m, partition in enumerate(partitions)
+        ]
         return PrivateRun(
             prior=setting.prior,
-            clients=clients,
+            clients=[part.client for part in parts],
             schedule=setting.schedule,
             rng=rng,
             recorder=recorder,
             budget=budget,
-            contributions=contributions,
-            hooks=sums,
+            contributions=self.contributions(layout),
+            hooks=[part.hook for part in parts],
         )
+
+    @checked(setting=Setting, layout=Layout, data=Partition)
+    def build_client(
+        self,
+        setting: Setting,
+        layout: Layout,
+        number: int,
+        data: Partition,
+        *,
+        recorder: Recorder | None = None,
+    ) -> ClientPart:
+        """One client; see `Mechanism.build_client`."""
+        own = contribution_of(self, layout, number)
+        shard, scheme = _one_part(number, data), self.scheme(number)
+        if isinstance(scheme, FixedSize | Shuffled) and scheme.size != shard.size:
+            raise ValueError(
+                f"`sampling` must be for client {number}'s {shard.size} records, got {scheme}."
+            )
+        aggregate = _PrivateSum(self, scheme)
+        solver = GradientSolver(
+            rule=self.rule,
+            steps=self.steps,
+            sampler=scheme.sampler(),
+            aggregate=aggregate,
+            objective_divisor=self.objective_divisor,
+            persistent=self.persistent,
+        )
+        strategy = WholeShard(model=setting.variational_model(), shard=shard, solver=solver)
+        alter = _recording(recorder_or_new(recorder), own)
+        return ClientPart(Client(number, strategy, damping=self.damping, alter=alter), aggregate)
 
 
 def _one_part(client: int, partition: Partition) -> Shard:

@@ -16,8 +16,9 @@ from mechanisms.certify import certify
 from mechanisms.observation import Observation
 from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.prior import Prior
+from mechanisms.private_run import Recorder
 from mechanisms.projection import check_transcript
-from mechanisms.protocol import Data, Layout, Mechanism, Run, Setting
+from mechanisms.protocol import ClientPart, Data, Layout, Mechanism, Run, Setting
 from mechanisms.release import Assignment, Release, Transcript
 from mechanisms.scope import Scope
 from pvi import (
@@ -190,6 +191,14 @@ class Experiment:
             keep_values=keep_values,
         )
 
+    def build_client(
+        self, number: int, data: Shard | Partition, *, recorder: Recorder | None = None
+    ) -> ClientPart:
+        """One client of the run, from its own data and what is public of the others'."""
+        return self.mechanism.build_client(
+            self.setting(), self.layout, number, self.partition_of(number, data), recorder=recorder
+        )
+
     def run(
         self,
         data: Data,
@@ -248,16 +257,16 @@ class Experiment:
             raise ValueError(
                 f"`data` must be those of {layout.clients} clients, as planned, got {len(data)}."
             )
-        pieces = [
-            Partition.by_position(own, layout.parts_of(m))
-            if isinstance(own, Shard) and self.assignment == "position"
-            else own
-            for m, own in enumerate(data)
-        ]
-        partitions = as_partitions(pieces)  # type: ignore[arg-type]
-        for m, partition in enumerate(partitions):
-            self._check_partition(m, partition)
-        return partitions
+        return tuple(self.partition_of(m, data[m]) for m in range(layout.clients))
+
+    def partition_of(self, number: int, data: Shard | Partition) -> Partition:
+        """One client's data as they enter the run; see `partitions`."""
+        parts = self.layout.parts_of(number)
+        if isinstance(data, Shard) and self.assignment == "position":
+            data = Partition.by_position(data, parts)
+        (partition,) = as_partitions([data])  # type: ignore[arg-type]
+        self._check_partition(number, partition)
+        return partition
 
     def _check_partition(self, client: int, partition: Partition) -> None:
         layout = self.layout

@@ -10,15 +10,36 @@ import numpy as np
 
 from accountants import validate
 from accountants.arrays import FloatArray
+from mechanisms.averaging_strategy import AveragingStrategy
 from mechanisms.budget import Budget
 from mechanisms.primitives.clipping import Clipping, as_clipping
 from mechanisms.primitives.noise import NoiseSource, SimulationNoise
 from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.private_run import Recorder
-from mechanisms.protocol import Data, Layout, Mechanism, Setting
+from mechanisms.protocol import (
+    ClientPart,
+    Data,
+    Layout,
+    Mechanism,
+    Setting,
+    contribution_of,
+    recorder_or_new,
+)
 from mechanisms.release import Contribution, ServerNoise, Transcript, check_contributions
 from mechanisms.run_state import RunState
-from pvi import Callback, Context, FederatedAveraging, Rule, Synchronous, restore, save
+from mechanisms.server_rule import ServerRule
+from pvi import (
+    Alteration,
+    Callback,
+    Client,
+    Context,
+    FederatedAveraging,
+    MeanFieldGaussian,
+    Rule,
+    Synchronous,
+    restore,
+    save,
+)
 from pvi.validate import checked, function, having, sequence
 
 
@@ -236,4 +257,83 @@ class FedAvgPerturbation(Mechanism):
             contributions=self.contributions(layout),
             rng=rng,
             keep_values=keep_values,
+        )
+
+    @checked(setting=Setting, layout=Layout, data=Partition)
+    def build_client(
+        self,
+        setting: Setting,
+        layout: Layout,
+        number: int,
+        data: Partition,
+        *,
+        recorder: Recorder | None = None,
+    ) -> ClientPart:
+        """One client; see `Mechanism.build_client` and `AveragingStrategy`."""
+        setting.refuse_solver()
+        own = contribution_of(self, layout, number)
+        penalty = 0.0
+        if self.regularisation:
+            if layout.sizes is None:
+                raise ValueError("`sizes` must be given where weights are penalised, got None.")
+            penalty = self.regularisation / sum(layout.sizes)
+        strategy = AveragingStrategy(
+            model=setting.point_model(),
+            shard=data.shards[0],
+            rule=self.rule,
+            local_steps=self.local_steps,
+            penalty=penalty,
+            persistent=self.persistent,
+        )
+        hook = _AveragingHook(self, layout.clients, own, data.muted, recorder_or_new(recorder))
+        return ClientPart(Client(number, strategy, alter=hook.alter), hook)
+
+    @checked(layout=Layout)
+    def server_rule(self, layout: Layout) -> ServerRule:
+        """An average of weights; joint noise is all or nothing."""
+        return ServerRule(averages=True, joint=self.trusted_aggregator and not self.noise.silent)
+
+
+class _AveragingHook:
+    """One client's projection and noise, for messages of a `Client`.
+
+    Attributes:
+      screened: How many changes were not finite and became zero.
+    """
+
+    def __init__(
+        self,
+        mechanism: FedAvgPerturbation,
+        clients: int,
+        contribution: Contribution,
+        muted: bool,
+        recorder: Recorder,
+    ) -> None:
+        self.screened = 0
+        self._clip = as_clipping(mechanism.clip_norm)
+        self._std = mechanism.share_std(clients)
+        self._noise = mechanism.noise
+        self._contribution = contribution
+        self._muted = muted
+        self._recorder = recorder
+
+    @property
+    def memory(self) -> dict[str, FloatArray]:
+        """Nothing."""
+        return {}
+
+    @memory.setter
+    def memory(self, memory: dict[str, FloatArray]) -> None:
+        pass
+
+    def alter(self, change: MeanFieldGaussian, context: Context) -> Alteration:
+        """Gives the weighted message."""
+        own, moved = self._contribution, change.natural_mean
+        clipped = self._clip(moved)
+        self.screened += clipped.screened
+        rows = 0.0 * moved if self._muted else clipped.rows
+        sent = self._noise.noisy_sum(rows[..., None, :], self._std, context.rng)
+        self._recorder.message(sent, context.round, own)
+        return Alteration(
+            MeanFieldGaussian(natural_mean=own.weight * sent, precision=change.precision)
         )

@@ -21,8 +21,17 @@ from mechanisms.primitives.clipping import Clipping
 from mechanisms.primitives.noise import NoiseSource
 from mechanisms.primitives.partition import Partition, as_partitions
 from mechanisms.private_run import PrivateRun, Recorder
-from mechanisms.protocol import Data, Layout, Mechanism, Setting
+from mechanisms.protocol import (
+    ClientPart,
+    Data,
+    Layout,
+    Mechanism,
+    Setting,
+    contribution_of,
+    recorder_or_new,
+)
 from mechanisms.release import Contribution, ServerNoise
+from mechanisms.server_rule import ServerRule
 from pvi import (
     Alteration,
     AveragedShards,
@@ -104,6 +113,14 @@ class PartRule:
             coordinates=2 * layout.dimension,
         )
 
+    def noisy_sum(self, sent: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The damped sum of clients' messages (..., clients, p), with the server's noise.
+
+        They are clipped once more, so that whoever sent them, none moves the sum by more than C.
+        """
+        rows = self.clip(sent / self.damping).rows
+        return self.damping * self.noise.noisy_sum(rows, self.server_std, rng)
+
     def server_noise(self, layout: Layout) -> ServerNoise:
         """The server's facts; its noise is in units of the damped sum."""
         std = 0.0 if self.noise.silent else self.server_std
@@ -154,10 +171,43 @@ class PartwiseMechanism(Mechanism):
         recorder = Recorder(keep_values=keep_values)
         hooks = [_PartHook(rule, own, recorder) for own in self.contributions(layout)]
         clients = [
-            Client(m, _strategy(rule, setting, partition, hook), alter=hook.alter)
-            for m, (partition, hook) in enumerate(zip(partitions, hooks, strict=True))
+            _client(rule, setting, partition, hook)
+            for partition, hook in zip(partitions, hooks, strict=True)
         ]
         return _private_run(rule, layout, setting, clients, hooks, recorder, rng, budget)
+
+    @checked(setting=Setting, layout=Layout, data=Partition)
+    def build_client(
+        self,
+        setting: Setting,
+        layout: Layout,
+        number: int,
+        data: Partition,
+        *,
+        recorder: Recorder | None = None,
+    ) -> ClientPart:
+        """One client; see `Mechanism.build_client`."""
+        rule, own = self.rule(layout.clients), contribution_of(self, layout, number)
+        if len(data.shards) != own.parts:
+            raise ValueError(f"`data` must be cut into {own.parts} parts, got {len(data.shards)}.")
+        hook = _PartHook(rule, own, recorder_or_new(recorder))
+        return ClientPart(_client(rule, setting, data, hook), hook)
+
+    @checked(layout=Layout)
+    def server_rule(self, layout: Layout) -> ServerRule:
+        """What the server adds, and whether factors are reset or told of it."""
+        rule = self.rule(layout.clients)
+        told = rule.memory == "remembers" and rule.server_std > 0.0
+        virtual = range(layout.clients) if rule.kind == "virtual" else ()
+        return ServerRule(
+            noise=rule.server_noise(layout),
+            noisy_sum=rule.noisy_sum if rule.server_std else None,
+            after_round="reset" if rule.memory == "resets" else "share" if told else "nothing",
+            reset_every=rule.reset_every,
+            precision_floor=rule.precision_floor,
+            joint=rule.joint and rule.share_std > 0.0,
+            factors={m: layout.parts_of(m) for m in virtual},
+        )
 
 
 def _private_run(
@@ -173,9 +223,8 @@ def _private_run(
     """The run of clients with the rule's hooks and a server that adds the rule's noise."""
 
     def sum_rule(total: MeanFieldGaussian, context: ServerContext) -> MeanFieldGaussian:
-        rows = np.stack([hooks[client].clean for client in context.clients], axis=-2)
-        noisy = rule.noise.noisy_sum(rows, rule.server_std, context.rng)
-        return MeanFieldGaussian.from_vector(rule.damping * noisy)
+        sent = np.stack([rule.damping * hooks[m].clean for m in context.clients], axis=-2)
+        return MeanFieldGaussian.from_vector(rule.noisy_sum(sent, context.rng))
 
     def after_round(run: PrivateRun, number: int) -> None:
         if rule.memory == "resets" and number % rule.reset_every == 0:
@@ -273,6 +322,11 @@ class _Unmoved(LocalSolver):
     def solve(self, problem: LocalProblem) -> LocalResult:
         """Gives `start`."""
         return LocalResult(problem.start, problem.state)
+
+
+def _client(rule: PartRule, setting: Setting, partition: Partition, hook: _PartHook) -> Client:
+    strategy = _strategy(rule, setting, partition, hook)
+    return Client(hook.contribution.client, strategy, alter=hook.alter)
 
 
 def _strategy(rule: PartRule, setting: Setting, partition: Partition, hook: _PartHook) -> Strategy:

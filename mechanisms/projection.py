@@ -61,8 +61,11 @@ the server may add noise of standard deviation s_0 to a group's sum. The rules, 
    that answer would not be the one asked for, and rule 6 refuses.
 
 8. **Discrete noise** is accounted for as its rounded continuous twin, see `discrete_gaussian`: δ is
-   larger by at most the slack that `epsilon_bounds` adds. Sums of several discrete noises are not
-   rounded Gaussians; refused.
+   larger by at most the slack that `epsilon_bounds` adds. So are sums of several discrete noises
+   on one grid, which are nearly rounded Gaussians (`discrete_sums` has the proof), if the client's
+   own data are put on that grid and the aggregator adds whole numbers of its steps, as
+   `mechanisms.federated.aggregation` does. Noises on several grids are refused, and continuous ones
+   among discrete ones.
 
 9. **Which client is worst** can depend on δ. `project` gives a client's event if it provably
    dominates all others': adding noise, thinning a sample and leaving out steps are post-processing,
@@ -88,6 +91,7 @@ from accountants import Bounds, FourierAccountant, IntervalAccountant, validate
 from mechanisms.dominance import dominates
 from mechanisms.errors import refuse
 from mechanisms.primitives.discrete_gaussian import delta_slack, total_variation
+from mechanisms.primitives.discrete_sums import sum_distance
 from mechanisms.primitives.sampling import repeated
 from mechanisms.release import Contribution, Release, ServerNoise
 from mechanisms.scope import Scope
@@ -222,16 +226,27 @@ def noise_distances(transcript: Iterable[Release]) -> Mapping[int, float]:
     """Total variation between each client's discrete noise and the continuous one accounted."""
     totals: dict[int, float] = {}
     for contributions, server in _groups(transcript):
+        shared = [one for one in contributions if one.summed]
         for own in contributions:
-            distance = 0.0
-            if own.grid is not None and own.noise_std:
-                draws = own.steps * own.coordinates
-                distance += total_variation(_coarsest(own.noise_std / own.grid), draws)
-            if server.grid is not None and server.noise_std:
-                steps = _coarsest(server.noise_std / server.grid)
-                distance += total_variation(steps, server.coordinates)
+            distance = _distance(own, [one for one in shared if one is not own], server)
             totals[own.client] = min(1.0, totals.get(own.client, 0.0) + distance)
     return totals
+
+
+def _distance(own: Contribution, others: Sequence[Contribution], server: ServerNoise) -> float:
+    """Of one client's group, whatever the view: the client's noise alone, or with others'."""
+    noises: list[Contribution | ServerNoise] = [own, server]
+    distance = 0.0
+    for noise in noises:
+        if noise.grid is not None and noise.noise_std:
+            draws = noise.coordinates * (own.steps if noise is own else 1)
+            distance += total_variation(_coarsest(noise.noise_std / noise.grid), draws)
+    discrete = [one for one in (*noises, *others) if one.grid is not None and one.noise_std]
+    if own.summed and len(discrete) > 1:
+        least = min(_coarsest(one.noise_std / one.grid) for one in discrete if one.grid)
+        draws = max(one.coordinates for one in discrete)
+        distance += sum_distance(least, len(discrete), draws)
+    return distance
 
 
 def _coarsest(std_in_steps: float) -> float:
@@ -298,14 +313,36 @@ def _as_seen(
     noises = sorted(other.weight * other.noise_std for other in others if other.summed)
     unknown = noises[: max(0, len(noises) - scope.view.colluders)]
     known = scope.view.colluders > 0 and server.told_to_clients
-    sources = [own.weight * own.noise_std, *unknown, 0.0 if known else server.noise_std]
-    discrete = own.grid is not None or server.grid is not None
-    if discrete and sum(source > 0.0 for source in sources) > 1:
-        raise refuse(
-            "the sum of several discrete Gaussians is not a discrete Gaussian (Kairouz, Liu, "
-            "Steinke 2021 bound the difference; that bound is not implemented)"
-        )
+    hiding = ServerNoise() if known else server
+    _require_one_grid(own, [other for other in others if other.summed], hiding)
+    sources = [own.weight * own.noise_std, *unknown, hiding.noise_std]
     return replace(own, noise_std=math.hypot(*sources) / own.weight)
+
+
+def _require_one_grid(
+    own: Contribution, others: Sequence[Contribution], server: ServerNoise
+) -> None:
+    """Rule 8: discrete noises that are summed, and the client's own data, are on one grid."""
+    grids = {_grid_of_sum(one) for one in (own, *others) if one.noise_std}
+    grids |= {server.grid} if server.noise_std else set()
+    if grids <= {None}:
+        return
+    if len(grids) > 1:
+        raise refuse(
+            "the sum of discrete noises on several grids, or of discrete and continuous ones, is "
+            f"not known to be nearly Gaussian (spacings {sorted(map(str, grids))}, weights "
+            "included)"
+        )
+    if not own.noise_std and not server.noise_std:
+        raise refuse(
+            f"client {own.client} adds no noise, so that its data are not put on the grid of the "
+            "others' discrete noise: what is between the grid's points would show"
+        )
+
+
+def _grid_of_sum(own: Contribution) -> float | None:
+    """The spacing of a client's noise in the sum."""
+    return None if own.grid is None else own.weight * own.grid
 
 
 def _shift(own: Contribution, scope: Scope) -> float:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import ClassVar, Protocol, TypeAlias, cast
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -13,9 +13,13 @@ from accountants.arrays import FloatArray
 from mechanisms.budget import Budget
 from mechanisms.plan import plan_rounds
 from mechanisms.primitives.partition import Partition
+from mechanisms.private_run import Recorder
 from mechanisms.release import ASSIGNMENTS, Assignment, Contribution, ServerNoise, Transcript
+from mechanisms.run_state import Hook
+from mechanisms.server_rule import ServerRule
 from pvi import (
     Callback,
+    Client,
     LocalSolver,
     MeanFieldGaussian,
     Model,
@@ -144,6 +148,18 @@ class Setting:
             )
 
 
+class ClientPart(NamedTuple):
+    """One client of a run, without the others.
+
+    Attributes:
+      client: The engine's client, whose messages are private.
+      hook: What clips for it, with what later messages depend on besides the client's own state.
+    """
+
+    client: Client
+    hook: Hook
+
+
 class Run(Protocol):
     """A run: `PrivateRun` of partitioned inference, or `AveragingRun` of federated averaging."""
 
@@ -196,6 +212,30 @@ class Mechanism(Protocol):
         """What the server adds to a group's sum."""
         ...
 
+    def build_client(
+        self,
+        setting: Setting,
+        layout: Layout,
+        number: int,
+        data: Partition,
+        *,
+        recorder: Recorder | None = None,
+    ) -> ClientPart:
+        """One client, built of public facts and its own data: nobody else's are needed.
+
+        Args:
+          setting: What is learnt and how.
+          layout: What is public of all clients' data.
+          number: Which client it is.
+          data: Its own data.
+          recorder: Where its messages are recorded; in one of its own if not given.
+        """
+        ...
+
+    def server_rule(self, layout: Layout) -> ServerRule:
+        """What the server does beside multiplying changes: nothing, where nothing else is said."""
+        return ServerRule(noise=self.server_noise(layout))
+
     def build(
         self,
         setting: Setting,
@@ -232,3 +272,16 @@ class Mechanism(Protocol):
             rounds,
             Synchronous() if schedule is None else schedule,
         )
+
+
+def contribution_of(mechanism: Mechanism, layout: Layout, number: int) -> Contribution:
+    """The facts behind one client's message."""
+    number = validate.count("number", number, minimum=0, maximum=layout.clients - 1)
+    return mechanism.contributions(layout)[number]
+
+
+def recorder_or_new(recorder: Recorder | None) -> Recorder:
+    """The recorder, or one that keeps no values."""
+    if recorder is None:
+        return Recorder(keep_values=False)
+    return validate.instance("recorder", recorder, Recorder)

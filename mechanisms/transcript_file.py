@@ -27,6 +27,8 @@ from pvi import CheckpointError, Packed
 _SAMPLINGS: Mapping[str, type[Any]] = {
     kind.__name__: kind for kind in (AllRecords, Poisson, BallsInBins, FixedSize, Shuffled)
 }
+_RELEASE = {"round", "group", "sender", "source", "value"}
+_MOST_CLIENTS = 2**31
 _SOURCES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (Contribution, ServerNoise)}
 
 
@@ -103,6 +105,34 @@ def public_json(transcript: Sequence[Release], scopes: Sequence[Scope]) -> str:
     return json.dumps(
         document | {"sources": packed.facts["sources"], "releases": releases}, allow_nan=False
     )
+
+
+def from_public_json(text: str) -> Transcript:
+    """The transcript that `public_json` wrote, without its values: what it cost needs none.
+
+    Raises:
+      ValueError: It is anything else.
+
+    >>> from_public_json(public_json([], []))
+    ()
+    """
+    body = codec.load_document("dp-assay/transcript", text)
+    codec.expect_keys("transcript", body, {"sources", "releases"})
+    facts = {"sources": body["sources"], "releases": []}
+    for entry in codec.expect(list, "releases", body["releases"]):
+        codec.expect_keys("releases", codec.expect(dict, "releases", entry), _RELEASE)
+        facts["releases"].append([entry["round"], entry["group"], entry["source"]])
+    try:
+        codec.expect(list, "sources", body["sources"])
+        found = unpack(Packed(facts, {}), clients=_MOST_CLIENTS)
+    except (KeyError, TypeError, IndexError, CheckpointError) as error:
+        raise ValueError(f"`text` must be a transcript, got: {error}.") from error
+    for release, entry in zip(found, body["releases"], strict=True):
+        sender = "server" if release.sender == SERVER else release.sender
+        if entry["sender"] != sender:
+            got = validate.shown(entry["sender"])
+            raise ValueError(f"`sender` must be {sender!r}, as its source says, got {got}.")
+    return found
 
 
 def encode(source: Contribution | ServerNoise) -> dict[str, Any]:

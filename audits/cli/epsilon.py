@@ -3,11 +3,9 @@
 import argparse
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import dp_accounting as dpa
-from dp_accounting import NeighboringRelation
 
 from accountants import (
     Bounds,
@@ -15,31 +13,27 @@ from accountants import (
     FourierAccountant,
     crosscheck,
     epsilon_bounds,
-    membership_risk,
 )
-from accountants.sampling import SamplingKind
-from audits.cli import Commands, drawing, options, training
-from audits.cli.sampled_steps import INSTEAD_OF_SHUFFLING, SampledSteps, as_typed, sampling_words
+from audits.cli import Commands, drawing, options, runs, tables, training
+from audits.cli.course import course
+from audits.cli.sampled_steps import INSTEAD_OF_SHUFFLING, SampledSteps, as_typed
 from audits.cli.stages import StageLine
-from audits.wording import down, finite, interval, up
+from audits.meaning import Meaning
+from audits.wording import down, finite, interval, sampling_words, up, wrapped
 
 _EXAMPLES = """\
 examples:
   dp-assay epsilon --noise-multiplier 1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
   dp-assay epsilon --noise-multiplier 1 --steps 1e4 --delta 1e-5 \\
       --sampling fixed_size --batch-size 600 --data-size 60000 [--tight]
-  dp-assay epsilon --noise-multiplier 1.1 --batch-size 256 --data-size 60000 --epochs 15 \\
-      --delta 1e-5 --sampling shuffled
+  dp-assay epsilon --noise-multiplier 1.1 --batch-size 256 --data-size 60k --epochs 15 \\
+      --delta 1e-5 --sampling shuffled --plot epochs.png --table epochs.tex
+  dp-assay epsilon --history opacus.json --sampling poisson --delta 1e-5
 
 The interval contains the true ε(δ): the upper end is proved for all neighbouring data sets, the
 lower end by an explicit pair of them, so no accountant can rightly report less.
 `dp-assay crosscheck` sets other libraries beside it.
 """
-_DOUBT = {
-    NeighboringRelation.ADD_OR_REMOVE_ONE: "thinks it as likely as not that this one was used",
-    NeighboringRelation.REPLACE_ONE: "thinks two values of this one equally likely",
-    NeighboringRelation.REPLACE_SPECIAL: "thinks it as likely as not that this one was zeroed",
-}
 
 
 def add(commands: Commands) -> None:
@@ -50,7 +44,8 @@ def add(commands: Commands) -> None:
         description="Accounts for Gaussian noise on clipped sums (DP-SGD and its relatives).",
         epilog=_EXAMPLES,
     )
-    training.add_noise(parser)
+    runs.add_history(parser)
+    training.add_noise(parser, required=False)
     training.add_steps(parser)
     training.add_epochs(parser)
     training.add_delta(parser)
@@ -63,21 +58,49 @@ def add(commands: Commands) -> None:
         "minutes, with a progress line",
     )
     options.add_json(parser)
-    options.add_plot(parser, "draw ε over the steps")
+    options.add_plot(parser, "draw ε over the epochs, or over the steps")
+    tables.add_table(parser, "ε after each epoch, or after some numbers of steps")
     parser.set_defaults(run=_run)
 
 
 def _run(given: argparse.Namespace) -> int:
+    if given.history is not None:
+        return _of_history(given)
+    runs.source_of(given)  # refuses words that are missing
     noise, sampling = training.read_noise(given), training.read_sampling(given)
     delta, steps = training.read_delta(given), training.read_steps(given, sampling)
     drawing.check_plot(given.plot)
+    tables.check_table(given.table)
     answer = account(noise, steps, delta, sampling, tight=given.tight)
-    if given.plot is not None:
-        drawing.draw_epsilon(given.plot, noise, steps, delta, sampling)
+    if given.plot is not None or given.table is not None:
+        whole = Bounds(answer["epsilon"]["lower"], _number(answer["epsilon"]["upper"]))
+        epochs = given.epochs is not None
+        found = course(noise, steps, delta, sampling, whole=whole, epochs=epochs)
+        if given.plot is not None:
+            drawing.draw_epsilon(given.plot, found)
+        if given.table is not None:
+            caption = f"Certified intervals of ε at δ = {delta:g}: {found.title}."
+            tables.write_table(given.table, found.columns, found.rows, caption)
     if given.json:
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
         print(_text(answer))
+    return 0
+
+
+def _of_history(given: argparse.Namespace) -> int:
+    """What a history did cost: what `certify` says of it, in short."""
+    from audits.signing import state
+
+    for name in ("plot", "table", "tight"):
+        if getattr(given, name):
+            raise ValueError(f"`--{name}` must be left out with --history, got both.")
+    run, delta = runs.read(given)
+    made = state(run, delta=delta, title=given.history.name)
+    if given.json:
+        print(made.to_json(), end="")
+        return 0
+    print("\n".join(made.lines()))
     return 0
 
 
@@ -99,7 +122,7 @@ def account(
         row = {"name": "control problem", "lower": solved.lower, "upper": solved.upper}
         rows.insert(0, row)
     accountant = FourierAccountant(sampling.relation).compose(event, count)
-    risk = membership_risk(accountant)
+    meaning = Meaning.of(accountant, records=sampling.records)
     alternatives = _alternatives(noise, steps, delta, sampling)
     return {
         "setting": {
@@ -120,8 +143,9 @@ def account(
             "A step may depend on the outputs of the steps before it.",
         ],
         "membership": {
-            "prior": risk.prior,
-            "accuracy": {"lower": risk.accuracy.lower, "upper": risk.accuracy.upper},
+            "prior": 0.5,
+            "accuracy": {"lower": meaning.accuracy.lower, "upper": meaning.accuracy.upper},
+            "sentences": list(meaning.sentences()),
         },
         "alternatives": [
             {
@@ -184,27 +208,11 @@ def _rows(table: CrossCheck) -> list[dict[str, Any]]:
 def _alternatives(
     noise: float, steps: int, delta: float, sampling: SampledSteps
 ) -> list[tuple[SampledSteps, Bounds]]:
-    """The same numbers under other readings, where these are accounted for."""
-    add_or_remove, replace_one, zero_out = NeighboringRelation
-    readings: list[tuple[SamplingKind, NeighboringRelation]]
-    readings = [("all", add_or_remove), ("all", replace_one)]
-    if sampling.rate < 1.0:
-        readings = [
-            ("poisson", add_or_remove),
-            ("poisson", replace_one),
-            ("fixed_size", replace_one),
-        ]
-        if steps % sampling.batches == 0 and sampling.divides and sampling.records == 1:
-            readings += [("shuffled", zero_out), ("balls_in_bins", zero_out)]
+    """The same numbers under other readings."""
     found = []
-    for kind, relation in readings:
-        if (kind, relation) == (sampling.kind, sampling.relation):
-            continue
-        other = replace(sampling, kind=kind, relation=relation)
-        if other.kind == "fixed_size" and other.records > 1 and other.data_size is None:
-            continue  # Sizes count then, not their quotient alone.
+    for other in sampling.others(steps):
         event, count = other.repeated(noise, steps)
-        accountant = FourierAccountant(relation).compose(event, count)
+        accountant = FourierAccountant(other.relation).compose(event, count)
         found.append((other, accountant.get_epsilon_bounds(delta)))
     return found
 
@@ -227,24 +235,15 @@ def _text(answer: dict[str, Any]) -> str:
     lines += ["", "What this rests on", *(f"  - {text}" for text in answer["assumptions"])]
     if answer["notes"]:
         lines += ["", "Note", *(f"  - {text}" for text in answer["notes"])]
-    accuracy = up(100.0 * answer["membership"]["accuracy"]["upper"], 4)
-    lines += [
-        "",
-        "What it means",
-        f"  Whoever knows all {_known(setting)}, and {_DOUBT[_relation(setting)]},",
-        f"  is right about it with probability at most {accuracy} % (50 % by guessing).",
-    ]
+    lines += ["", "What it means"]
+    lines += [f"  {sentence}" for sentence in answer["membership"]["sentences"]]
     if answer["alternatives"]:
         lines += ["", "The same numbers read otherwise"]
     for other in answer["alternatives"]:
         what = f"{sampling_words(other['sampling'])}, " if other["sampling"] != "all" else ""
         shown = interval(Bounds(other["lower"], _number(other["upper"])), 4)
         lines.append(f"  {what + other['neighbours']:<47} ε in {shown}")
-    return "\n".join(lines)
-
-
-def _known(setting: dict[str, Any]) -> str:
-    return "records but one" if setting["records_per_user"] == 1 else "records but one user's"
+    return "\n".join(wrapped(lines))
 
 
 def _sampling(setting: dict[str, Any]) -> str:
@@ -255,7 +254,3 @@ def _sampling(setting: dict[str, Any]) -> str:
 
 def _number(value: float | None) -> float:
     return math.inf if value is None else value
-
-
-def _relation(part: dict[str, Any]) -> NeighboringRelation:
-    return NeighboringRelation[part["relation"]]

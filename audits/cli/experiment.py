@@ -111,10 +111,10 @@ def add(commands: Commands) -> None:
         options.add_json(parser)
 
 
-def _load(given: argparse.Namespace) -> "Experiment":
+def load(file: Path) -> "Experiment":
+    """The experiment in a file; refused where it is too large to plan."""
     from mechanisms import Experiment
 
-    file = Path(given.file)
     try:
         _refuse_the_endless(file)
         return Experiment.load(file)
@@ -137,7 +137,7 @@ def _refuse_the_endless(file: Path) -> None:
 
 
 def _plan(given: argparse.Namespace) -> int:
-    experiment = _load(given)
+    experiment = load(Path(given.file))
     costs = experiment.plan()
     if given.json:
         print(json.dumps({"name": experiment.name, "plan": [_as_json(c) for c in costs]}, indent=2))
@@ -152,7 +152,7 @@ def _run(given: argparse.Namespace) -> int:
     from mechanisms.transcript_file import public_json
     from pvi.files import write_atomically
 
-    experiment = _load(given)
+    experiment = load(Path(given.file))
     for option in ("checkpoint", "progress", "transcript"):
         if (path := getattr(given, option)) is not None:
             options.check_writable(f"--{option}", Path(path))
@@ -255,7 +255,7 @@ def _estimate(run: "Run") -> dict[str, list[float]]:
 def _assay(given: argparse.Namespace) -> int:
     from audits.assay import assay
 
-    experiment = _load(given)
+    experiment = load(Path(given.file))
     limits, seed = options.read_limits(given), options.read_seed(given)
     rng = np.random.default_rng(seed)
     claims = [_claim(given, experiment, scope) for scope in experiment.scopes]

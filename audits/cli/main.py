@@ -26,8 +26,13 @@ from audits.cli import (
     certify,
     claims,
     crosscheck,
+    dashboard,
     epsilon,
     experiment,
+    explain,
+    field,
+    join,
+    remaining,
     report,
     study,
     verify,
@@ -39,12 +44,17 @@ from audits.cli.supervise import CRASHED, exit_code, open_standard_streams, say,
 _COMMANDS = (
     epsilon,
     calibrate,
+    remaining,
+    explain,
     crosscheck,
     certify,
     verify,
     experiment,
+    dashboard,
+    join,
     audit,
     zoo,
+    field,
     claims,
     study,
     report,
@@ -52,9 +62,13 @@ _COMMANDS = (
 _DESCRIPTION = """\
 Is this differential-privacy claim true?
 
-What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
-Your experiment      plan (before), run, assay (certificate and audit in one)
-Is the claim true?   audit (your mechanism), zoo (known flaws), claims (the papers' statements)
+What does it cost?   epsilon, calibrate, remaining, explain, crosscheck;
+                     certify (a page to sign), and verify a certificate
+Your experiment      plan (before), run, assay (certificate and audit in one),
+                     dashboard (in a browser)
+A federation         join (your data stay with you)
+Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
+                     claims (the papers' statements)
 What was learnt?     study
 All of it            report
 """

@@ -1,7 +1,7 @@
 """How records get into the steps of a training, as a command has read it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
@@ -9,16 +9,9 @@ from dp_accounting import NeighboringRelation
 from accountants import ShuffledDpEvent, UserDpEvent
 from accountants.dp_sgd import repeated_event
 from accountants.sampling import SamplingKind
-from audits.wording import RELATIONS
-
-# The relation that a sampling is proved for.
-PROVED_FOR: dict[SamplingKind, NeighboringRelation] = {
-    "poisson": NeighboringRelation.ADD_OR_REMOVE_ONE,
-    "fixed_size": NeighboringRelation.REPLACE_ONE,
-    "shuffled": NeighboringRelation.REPLACE_SPECIAL,
-    "balls_in_bins": NeighboringRelation.ADD_OR_REMOVE_ONE,
-    "all": NeighboringRelation.ADD_OR_REMOVE_ONE,
-}
+from audits.signing.run import READINGS, WITHOUT_SAMPLING
+from audits.signing.statement import delta_notes
+from audits.wording import RELATIONS, sampling_words
 
 INSTEAD_OF_SHUFFLING = (
     "No amplification by shuffling is proved. Let each record, on its own, join one of an epoch's "
@@ -121,12 +114,26 @@ class SampledSteps:
 
     def notes(self, delta: float) -> list[str]:
         """What a reader should know of this δ."""
-        if self.data_size is None or delta * self.data_size < 1.0:
-            return []
-        return [
-            f"δ = {delta:g} is not below 1/{self.data_size:,}, one over the number of records: "
-            "publishing one record at random would meet such a claim."
+        return list(delta_notes(delta, self.data_size))
+
+    @property
+    def words(self) -> str:
+        """Sampling and neighbours, in a few words."""
+        sampled = f"{sampling_words(self.kind)}, " if self.kind != "all" else ""
+        return sampled + self.neighbours
+
+    def others(self, steps: int) -> list["SampledSteps"]:
+        """The same numbers under other readings, where these are accounted for."""
+        readings = READINGS if self.rate < 1.0 else WITHOUT_SAMPLING
+        epochs = steps % self.batches == 0 and self.divides and self.records == 1
+        found = [
+            replace(self, kind=kind, relation=relation)
+            for kind, relation in readings
+            if (kind, relation) != (self.kind, self.relation)
+            and (epochs or kind not in ("shuffled", "balls_in_bins"))
         ]
+        # Of several records of one user the sizes count, not their quotient alone.
+        return [one for one in found if not one._is_fixed or one.records == 1 or one.data_size]
 
     def describe(self) -> str:
         """The sampling in words."""
@@ -150,12 +157,3 @@ def as_typed(message: str) -> str:
     for name in ("steps", "sampling_rate", "relation", "records_per_user", "noise_multiplier"):
         message = message.replace(f"`{name}`", f"`--{name.replace('_', '-')}`")
     return message
-
-
-def sampling_words(kind: str) -> str:
-    """A sampling as a term in a sentence.
-
-    >>> sampling_words("fixed_size"), sampling_words("all")
-    ('fixed-size sampling', 'no sampling')
-    """
-    return "no sampling" if kind == "all" else f"{kind.replace('_', '-')} sampling"

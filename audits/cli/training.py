@@ -12,7 +12,8 @@ from accountants.groups import MOST_RECORDS
 from accountants.sampling import check
 from audits.cli.numbers import number
 from audits.cli.options import Container
-from audits.cli.sampled_steps import PROVED_FOR, SampledSteps
+from audits.cli.sampled_steps import SampledSteps
+from audits.signing.run import PROVED_FOR
 from audits.wording import RELATIONS
 
 # Beyond these doubles overflow, or integrals take too long, before anything is said: less noise is
@@ -228,6 +229,15 @@ def _read_rate(options: argparse.Namespace) -> float | None:
         return None
     rate = validate.rate("--sampling-rate", given)
     return _within("--sampling-rate", rate, _LEAST_RATE, 1.0)
+
+
+def read_data_size(options: argparse.Namespace) -> int | None:
+    """The number of records, where it was given."""
+    if options.data_size is None:
+        return None
+    validate.real("--data-size", options.data_size)
+    size = validate.count("--data-size", options.data_size)
+    return int(_within("--data-size", size, 1.0, _MOST))
 
 
 def _read_sizes(options: argparse.Namespace) -> tuple[int, int] | None:

@@ -19,6 +19,14 @@ class Peer:
     requirements: tuple[str, ...]
     gives: str = "upper bound"
 
+    @property
+    def library(self) -> str:
+        """The library with its version."""
+        name = self.name.split()[0]
+        return next(one for one in self.requirements if one.startswith(f"{name}==")).replace(
+            "==", " "
+        )
+
 
 _DP_ACCOUNTING = ("dp-accounting==0.6.0",)
 # The CPU build that the index has; an open requirement of torch would bring gigabytes.

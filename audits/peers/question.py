@@ -30,6 +30,26 @@ def question(event: dpa.DpEvent, relation: NeighboringRelation, delta: float) ->
     return {"releases": releases, "relation": relation.name, "delta": delta}
 
 
+def in_words(asked: Question) -> str:
+    """A question in a line.
+
+    >>> in_words(question(dpa.GaussianDpEvent(2.0), dpa.NeighboringRelation.REPLACE_ONE, 1e-5))
+    'gaussian (noise multiplier 2), REPLACE_ONE, δ = 1e-05'
+    """
+    parts = []
+    for release in asked["releases"]:
+        said = ", ".join(
+            f"{name.replace('_', ' ')} {value:g}"
+            if isinstance(value, float)
+            else f"{name.replace('_', ' ')} {value}"
+            for name, value in release.items()
+            if name not in ("kind", "count")
+        )
+        times = f"{release['count']:,} × " if release["count"] > 1 else ""
+        parts.append(f"{times}{release['kind'].replace('_', ' ')} ({said})")
+    return f"{' + '.join(parts)}, {asked['relation']}, δ = {asked['delta']:g}"
+
+
 def _leaves(event: dpa.DpEvent, count: int) -> Iterator[tuple[dict[str, Any], int]]:
     if isinstance(event, dpa.ComposedDpEvent):
         for part in event.events:

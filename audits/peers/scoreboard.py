@@ -3,7 +3,12 @@
 An upper bound of ε below the proved lower end is *too low*: somebody would sign a guarantee that
 does not hold. Above the proved upper end it is valid and *loose* by a factor; within one per cent,
 *right*. An interval whose lower end is above the proved upper end excludes the truth: *too high*.
-A negative ε is read as 0. Answers are kept one by one, so that a run that stops can go on.
+A negative ε is read as 0. Who gives an *estimate* takes no side: one that is below by less than a
+millionth, more digits than anybody reports, is not called too low. Answers are kept one by one, so
+that a run that stops can go on.
+
+That an answer is too low is proved by `accountants.verify`: δ at the proved lower end is at least
+the δ that was asked for, and δ falls.
 """
 
 import datetime
@@ -26,11 +31,13 @@ from audits.peers.asking import Asked
 from audits.peers.environment import InstallError
 from audits.peers.peer import Peer
 from audits.peers.question import question
+from audits.peers.reasons import Reason, reason
 
 RECORD = Path(__file__).with_name("recorded.json")
 WORDS = ("right", "loose", "too low", "too high", "refused", "failed", "timed out")
 """What becomes of a question, the good first."""
 _RIGHT = 0.01
+_ESTIMATE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +86,8 @@ class Judged:
     excess: float | None = None
 
 
-def judge(found: dict[str, Any], truth: Bounds) -> Judged:
-    """What an answer is worth.
+def judge(found: dict[str, Any], truth: Bounds, *, estimate: bool = False) -> Judged:
+    """What an answer is worth; an `estimate` takes no side.
 
     >>> judge({"upper": 1.61, "seconds": 0.1}, Bounds(1.8282, 1.8283)).word
     'too low'
@@ -91,7 +98,7 @@ def judge(found: dict[str, Any], truth: Bounds) -> Judged:
     upper = max(0.0, found["upper"])
     if math.isnan(found["upper"]) or math.isnan(found.get("lower", 0.0)):
         return Judged("failed")
-    if upper < truth.lower:
+    if upper < truth.lower * (1.0 - _ESTIMATE if estimate else 1.0):
         return Judged("too low", upper / truth.lower - 1.0)
     if found.get("lower", 0.0) > truth.upper:
         return Judged("too high")
@@ -120,6 +127,21 @@ class Row:
     lowest: tuple[float, str] | None
     loosest: float | None
     seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooLow:
+    """A peer's answers that are too low for one reason.
+
+    Attributes:
+      peer: Its name.
+      reason: Why, where that is known.
+      cases: The questions, with how far below the answers are; the worst first.
+    """
+
+    peer: str
+    reason: Reason | None
+    cases: tuple[tuple[Known, float], ...]
 
 
 class Scoreboard:
@@ -173,10 +195,43 @@ class Scoreboard:
         """Each answer of a peer, by the question's name."""
         found = self._of(peer)["answers"]
         return {
-            answer.name: judge(found[answer.name], answer.epsilon)
+            answer.name: judge(
+                found[answer.name], answer.epsilon, estimate=peer.gives == "estimate"
+            )
             for answer in answers
             if answer.name in found
         }
+
+    def too_low(self, peers: Iterable[Peer], answers: Sequence[Known]) -> list[TooLow]:
+        """What is too low, by peer and reason."""
+        found: dict[tuple[str, Reason | None], list[tuple[Known, float]]] = {}
+        for peer in peers:
+            judged = self.judged(peer, answers)
+            for answer in answers:
+                one = judged.get(answer.name)
+                if one is not None and one.word == "too low" and one.excess is not None:
+                    asked = question(answer.event, answer.relation, answer.delta)
+                    found.setdefault((peer.name, reason(peer.name, asked)), []).append(
+                        (answer, one.excess)
+                    )
+        return [
+            TooLow(peer=peer, reason=why, cases=tuple(sorted(cases, key=lambda case: case[1])))
+            for (peer, why), cases in found.items()
+        ]
+
+    def answer(self, peer: Peer, answer: Known) -> dict[str, Any]:
+        """What a peer said."""
+        found: dict[str, Any] = self._of(peer)["answers"][answer.name]
+        return found
+
+    def date(self, peer: Peer) -> str:
+        """When the last of its answers came; empty where some are missing."""
+        return str(self._of(peer).get("date", ""))
+
+    def seconds_allowed(self) -> float:
+        """The most that any peer was given for an answer."""
+        peers = self._body["peers"].values()
+        return float(max((one.get("seconds_allowed", 0.0) for one in peers), default=0.0))
 
     def _row(self, peer: Peer, answers: Sequence[Known]) -> Row:
         judged = self.judged(peer, answers)
@@ -215,14 +270,21 @@ _ABOUT = (
 )
 
 
+def figures(row: Row) -> tuple[str, str, str]:
+    """How far below the lowest answer is, how loose the loose ones are, and seconds."""
+    loose = "–" if row.loosest is None else f"{row.loosest:+.1%}"
+    return (
+        f"{row.lowest[0]:+.2%}" if row.lowest else "–",
+        loose.replace("+inf%", "∞"),
+        f"{row.seconds:.2g}" if row.seconds is not None else "–",
+    )
+
+
 def table(rows: Sequence[Row]) -> str:
     """The scores as Markdown."""
     head = ["Peer", *WORDS, "lowest", "loose by (median)", "seconds (median)"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for row in rows:
-        lowest = f"{row.lowest[0]:+.2%}" if row.lowest else "–"
-        loosest = f"{row.loosest:+.1%}" if row.loosest is not None else "–"
-        seconds = f"{row.seconds:.2g}" if row.seconds is not None else "–"
         counts = [str(row.counts[word]) for word in WORDS]
-        lines.append(f"| {' | '.join([row.peer, *counts, lowest, loosest, seconds])} |")
+        lines.append(f"| {' | '.join([row.peer, *counts, *figures(row)])} |")
     return "\n".join(lines)

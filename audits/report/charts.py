@@ -1,7 +1,7 @@
-"""Line charts as SVG that takes its colours from the page, so that it reads in light and dark."""
+"""Charts as SVG that takes its colours from the page, so that it reads in light and dark."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from audits.report.markup import Markup, join, tag
@@ -98,6 +98,51 @@ def sparkline(paths: Sequence[tuple[str, Sequence[tuple[int, float]]]], threshol
     title = "Wealth against the claim over the draws; dashed: where it is refuted."
     content = (tag("title", title), rule, *reversed(lines))
     return tag("svg", *content, viewBox="0 0 120 36", role="img", class_="spark")
+
+
+def stacked_bars(
+    caption: str, kinds: Sequence[str], rows: Sequence[tuple[str, Mapping[str, int]]]
+) -> Markup:
+    """A bar per row, cut into one part per kind; a class of each kind's name gives the colour."""
+    left, step, top = 150.0, 22, 8
+    total = max(sum(counts.values()) for _, counts in rows)
+    parts = []
+    for number, (name, counts) in enumerate(rows):
+        y, at = top + number * step, left
+        parts.append(tag("text", name, x=left - 8, y=y + 13, text_anchor="end"))
+        for kind in kinds:
+            width = round((_WIDTH - _RIGHT - left) * counts[kind] / total, 1)
+            if not width:
+                continue
+            title = tag("title", f"{name}: {counts[kind]} {kind}")
+            box = {"x": at, "y": y, "width": width, "height": step - 4}
+            parts.append(tag("rect", title, class_=f"part {_slug(kind)}", **box))
+            if width > 20:
+                middle = round(at + 0.5 * width, 1)
+                text = {"x": middle, "y": y + 13, "text_anchor": "middle", "class_": "count"}
+                parts.append(tag("text", counts[kind], **text))
+            at = round(at + width, 1)
+    svg = tag(
+        "svg",
+        tag("title", caption),
+        *parts,
+        viewBox=f"0 0 {_WIDTH} {top + len(rows) * step + 4}",
+        role="img",
+        class_="chart bars",
+    )
+    legend = tag(
+        "ul",
+        join(
+            tag("li", tag("span", class_=f"swatch {_slug(kind)}", aria_hidden="true"), kind)
+            for kind in kinds
+        ),
+        class_="legend",
+    )
+    return tag("figure", svg, legend, tag("figcaption", caption))
+
+
+def _slug(kind: str) -> str:
+    return "is-" + kind.replace(" ", "-")
 
 
 def _frame(x: Axis, y: Axis, x_label: str, y_label: str) -> Markup:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, Self
 
 from pvi.gaussian import MeanFieldGaussian
-from pvi.models.protocol import Model
+from pvi.models.protocol import Model, PointModel
 from pvi.solvers.problem import Context
 from pvi.solvers.rules import State
 from pvi.validate import checked, instance, mapping
@@ -48,7 +48,7 @@ class Strategy(Protocol):
     """Computes a client's damped change and the new local state."""
 
     @property
-    def model(self) -> Model:
+    def model(self) -> Model | PointModel:
         """The likelihood."""
         ...
 

@@ -471,6 +471,7 @@ OWN: dict[str, dict[str, Maker]] = {
     "accountants.GaussianFilter.admits": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.GaussianFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.calibrate_noise_to_risk": {"mu": lambda: 1.0},
+    "accountants.remaining_steps": {"after": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.RenyiFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.classical.gaussian_epsilon": {"noise_multiplier": lambda: 20.0},
     "audits.Claim.of": {"stated": _claim},
@@ -648,10 +649,31 @@ OWN: dict[str, dict[str, Maker]] = {
     "mechanisms.DPOptimisation.build": {"setting": lambda: _setting(solver=False)},
     "mechanisms.Experiment": {"delta": lambda: 1e-5, "solver": _solver},
     "mechanisms.Experiment.build": {},
+    "mechanisms.Experiment.build_client": {"number": lambda: 1, "data": _shard},
+    "mechanisms.Experiment.partition_of": {"number": lambda: 1, "data": _shard},
+    **{
+        f"mechanisms.{name}.build_client": {
+            "number": lambda: 1,
+            "data": lambda: mechanisms.Partition.whole(_shard()),
+        }
+        for name in (
+            "CentralNoise",
+            "DPOptimisation",
+            "LocalAveraging",
+            "NoiseSplitting",
+            "ParameterPerturbation",
+            "VirtualClients",
+        )
+    },
     "mechanisms.Experiment.from_json": {"text": lambda: _experiment().to_json()},
     "mechanisms.Experiment.from_toml": {"text": lambda: _experiment().to_toml()},
     "mechanisms.Experiment.load": {"path": lambda: str(_experiment_file())},
     "mechanisms.FedAvgPerturbation.build": {"setting": lambda: _setting(solver=False)},
+    "mechanisms.FedAvgPerturbation.build_client": {
+        "setting": lambda: _setting(solver=False),
+        "number": lambda: 1,
+        "data": lambda: mechanisms.Partition.whole(_shard()),
+    },
     "mechanisms.FixedSize.event": {
         "step": lambda: dpa.GaussianDpEvent(1.0),
         "relation": lambda: REPLACE,
@@ -666,6 +688,18 @@ OWN: dict[str, dict[str, Maker]] = {
     "mechanisms.LayerClip.__call__": {
         "self": lambda: mechanisms.LayerClip(sizes=(1, 1), clip_norms=(1.0, 2.0))
     },
+    "mechanisms.DistributedSum": {
+        "rounding": lambda: mechanisms.Rounding(clip_norm=1.0, spacing=0.25, coordinates=2),
+        "clients": lambda: 3,
+        "least": lambda: 2,
+        "colluders": lambda: 1,
+        "law": lambda: "skellam",
+        "bits": lambda: 32,
+        "unit": lambda: "record",
+    },
+    "mechanisms.DistributedSum.decode": {"total": lambda: [3, -4]},
+    "mechanisms.DistributedSum.encode": {"rows": lambda: np.array([[0.3, 0.4]])},
+    "mechanisms.Rounding": {"coordinates": lambda: 2, "spacing": lambda: 0.25},
     "mechanisms.Layout.of": {
         "data": lambda: [mechanisms.Partition.whole(shard) for shard in _shards()]
     },

@@ -12,11 +12,12 @@ import pytest
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
-from accountants import BallsInBinsDpEvent, Bounds
+from accountants import BallsInBinsDpEvent, Bounds, Certificate, known_answers
 from audits.peers import asked, asking, environment
 from audits.peers.peer import PEERS, Peer, named
 from audits.peers.question import question
-from audits.peers.scoreboard import judge
+from audits.peers.reasons import REASONS
+from audits.peers.scoreboard import WORDS, Scoreboard, judge, known
 
 ADD, REPLACE = NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE
 EVENTS = {
@@ -73,6 +74,69 @@ def test_what_an_answer_is_worth(found, word):
 
 def test_a_negative_epsilon_is_zero_where_zero_is_true():
     assert judge({"upper": -0.3}, Bounds(0.0, 0.0)).word == "right"
+
+
+def test_an_estimate_may_be_below_by_what_nobody_reports():
+    truth = Bounds(1.0, 1.0 + 1e-9)
+    for below, word in ((1e-7, "right"), (2e-6, "too low")):
+        assert judge({"upper": 1.0 - below}, truth, estimate=True).word == word
+        assert judge({"upper": 1.0 - below}, truth).word == "too low"
+
+
+# The record.
+
+
+def test_the_record_holds_six_libraries_and_more_on_all_known_answers():
+    rows = Scoreboard().rows(PEERS.values(), known())
+    assert {row.peer for row in rows} <= set(PEERS)
+    full = [row for row in rows if sum(row.counts.values()) == len(known()) >= 150]
+    assert len({PEERS[row.peer].library for row in full}) >= 6
+    assert set(rows[0].counts) == set(WORDS)
+
+
+def test_every_answer_that_is_too_low_has_its_reason_and_no_reason_is_idle():
+    board = Scoreboard()
+    low = board.too_low(PEERS.values(), known())
+    assert [(one.peer, one.cases[0]) for one in low if one.reason is None] == []
+    asked = {row.peer for row in board.rows(PEERS.values(), known())}
+    idle = {one.name for one in REASONS if asked & set(one.peers)}
+    assert {one.reason.name for one in low} == idle
+
+
+def test_the_worst_comes_first_and_nothing_is_counted_twice():
+    board = Scoreboard()
+    low = board.too_low(PEERS.values(), known())
+    rows = board.rows(PEERS.values(), known())
+    assert sum(len(one.cases) for one in low) == sum(row.counts["too low"] for row in rows)
+    for one in low:
+        excesses = [excess for _, excess in one.cases]
+        assert excesses == sorted(excesses)
+        assert -1.0 <= excesses[0] <= excesses[-1] < 0.0
+
+
+def _refutable():
+    """(peer, ε, certificate of [0, ε]) of what is too low, where the checker is quick."""
+    board, quick = Scoreboard(), {}
+    for answer, row in zip(known(), known_answers.load(), strict=True):
+        quick[answer.name] = row["seconds_to_verify"] <= 0.3
+    for one in board.too_low(PEERS.values(), known()):
+        for answer, _ in one.cases:
+            upper = max(0.0, board.answer(PEERS[one.peer], answer)["upper"])
+            if quick[answer.name]:
+                certificate = Certificate(
+                    event=answer.event,
+                    neighboring_relation=answer.relation,
+                    points=((answer.delta, 0.0, upper),),
+                    method=one.peer,
+                )
+                yield pytest.param(certificate.to_json(), id=f"{one.peer} {answer.name}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("certificate", list(_refutable()))
+def test_what_is_too_low_is_refuted(certificate):
+    verify = pytest.importorskip("accountants.verify")
+    assert verify.verify(certificate).word == verify.REFUTED
 
 
 def test_peers_by_name_and_by_library():

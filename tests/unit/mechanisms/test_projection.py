@@ -410,7 +410,7 @@ def test_too_many_colluders_are_refused():
         project(transcript, Scope(relation=REPLACE, view=colluding(3)))
 
 
-def test_sums_of_discrete_noises_are_refused_and_single_ones_answered():
+def test_sums_of_discrete_noises_are_answered_on_one_grid():
     mechanism = ParameterPerturbation(
         clip_norm=1.0,
         noise_multiplier=2.0,
@@ -419,14 +419,65 @@ def test_sums_of_discrete_noises_are_refused_and_single_ones_answered():
         noise=ReleaseNoise(),
     )
     transcript = mechanism.plan(Layout(clients=4), rounds=2)
-    with pytest.raises(UnsupportedEventError, match="sum of several discrete Gaussians"):
-        project(transcript, Scope(relation=REPLACE, view=AGGREGATE))
-    assert project(transcript, Scope(relation=REPLACE)) == gaussian(1.0, 2)
+    assert project(transcript, Scope(relation=REPLACE, view=AGGREGATE)) == gaussian(2.0, 2)
+    seen = project(transcript, Scope(relation=REPLACE, view=colluding(3)))
+    assert seen == project(transcript, Scope(relation=REPLACE)) == gaussian(1.0, 2)
     central = CentralNoise(clip_norm=1.0, noise_multiplier=2.0, noise=ReleaseNoise())
     event = project(
         central.plan(Layout(clients=4), rounds=1), Scope(relation=REPLACE, view=AGGREGATE)
     )
     assert event == gaussian(2.0)
+
+
+def discrete(client, std=4.0, grid=1.0, **changed):
+    return Contribution(
+        client=client, clips="part", clip_norm=1.0, noise_std=std, grid=grid, **changed
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (discrete(1, grid=2.0), "on several grids"),
+        (discrete(1, weight=0.5), "on several grids"),
+        (discrete(1, grid=None), "of discrete and continuous ones"),
+    ],
+)
+def test_noises_on_several_grids_are_refused(other, reason):
+    group = [
+        Release(value=None, sender=one.client, round=0, group=0, source=one)
+        for one in (discrete(0), other)
+    ]
+    with pytest.raises(UnsupportedEventError, match=reason):
+        project(group, Scope(view=AGGREGATE))
+    assert project_clients(group, Scope())  # of messages each is answered for itself
+
+
+def test_data_that_are_on_no_grid_are_not_hidden_by_noise_on_one():
+    """0.5 and noise on integers: what is between the integers is the datum."""
+    group = [
+        Release(value=None, sender=one.client, round=0, group=0, source=one)
+        for one in (discrete(0, std=0.0, grid=None), discrete(1), discrete(2))
+    ]
+    with pytest.raises(UnsupportedEventError, match="between the grid's points"):
+        project(group, Scope(view=AGGREGATE))
+
+
+def test_the_distance_of_sums_has_its_part_in_epsilon():
+    """Coarse shares are refused at small delta, and cost a little more at a large one."""
+    clip, std = 2.0**14, 2.0**16
+    shares = [replace_clip(discrete(c, std=std), clip) for c in range(4)]
+    group = [Release(value=None, sender=c, round=0, group=0, source=shares[c]) for c in range(4)]
+    scope = Scope(view=AGGREGATE)
+    exact = gaussian_epsilon(2.0 * clip / (2.0 * std), 1e-4)
+    found = epsilon_bounds(group, scope, 1e-4)
+    assert found.lower <= exact <= found.upper < 1.01 * exact
+    with pytest.raises(UnsupportedEventError, match="too coarse"):
+        epsilon_bounds(group, scope, 1e-9)
+
+
+def replace_clip(own, clip_norm):
+    return dataclasses.replace(own, clip_norm=clip_norm)
 
 
 def test_impossible_transcripts_are_refused():

@@ -1,0 +1,1 @@
+"""One file per finding, see `audits.field.finding`; they import nothing of this project."""

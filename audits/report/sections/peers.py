@@ -1,0 +1,71 @@
+"""Other libraries' accountants on settings with proved answers, as recorded."""
+
+from audits.peers import scoreboard
+from audits.peers.peer import PEERS
+from audits.peers.question import in_words, question
+from audits.report.charts import stacked_bars
+from audits.report.gather import Contents
+from audits.report.markup import Markup, details, join, table, tag
+from audits.wording import down, up
+
+_INTRO = (
+    "Each of {count} settings has an interval of ε that `dp-assay verify` proved in ball "
+    "arithmetic. An upper bound below it is too low: a guarantee that does not hold; one above it "
+    "is valid, and loose. Who refuses says that it has no answer, which is no fault. This is a "
+    "record: `dp-assay crosscheck --suite` asks again."
+)
+CAPTION = "Settings with proved answers, by what became of each peer's answer."
+UNREPORTED = "No public thread was found: to be reported upstream first."
+
+
+def section(_: Contents) -> Markup:
+    """Bars, the table, and why answers are too low, as far as that is public.
+
+    A cause that nobody has reported yet is to be reported there first: it is in the docs, not here.
+    """
+    board, answers = scoreboard.Scoreboard(scoreboard.RECORD), scoreboard.known()
+    rows = board.rows(PEERS.values(), answers)
+    figures = table(
+        "Scores of all peers",
+        ("peer", "installed", *scoreboard.WORDS, "lowest", "loose by (median)", "seconds (median)"),
+        [
+            (
+                row.peer,
+                PEERS[row.peer].library,
+                *(row.counts[word] for word in scoreboard.WORDS),
+                *scoreboard.figures(row),
+            )
+            for row in rows
+        ],
+        numeric=range(2, 12),
+    )
+    reasons = [
+        (
+            low.peer,
+            len(low.cases),
+            *_worst(board, low),
+            low.reason.text,
+            low.reason.upstream,
+        )
+        for low in board.too_low(PEERS.values(), answers)
+        if low.reason is not None and low.reason.upstream
+    ]
+    columns = ("peer", "answers", "the lowest of them", "ε ≤, it says", "ε ≥, proved")
+    why = table(
+        "Answers that are too low", (*columns, "why", "upstream"), reasons, numeric=(1, 3, 4)
+    )
+    return join(
+        [
+            tag("p", _INTRO.replace("`", "").format(count=len(answers))),
+            stacked_bars(CAPTION, scoreboard.WORDS, [(row.peer, row.counts) for row in rows]),
+            details("All figures", figures),
+            why,
+        ]
+    )
+
+
+def _worst(board: scoreboard.Scoreboard, low: scoreboard.TooLow) -> tuple[str, str, str]:
+    known, _ = low.cases[0]
+    said = board.answer(PEERS[low.peer], known)["upper"]
+    words = in_words(question(known.event, known.relation, known.delta))
+    return words, up(said), down(known.epsilon.lower)
