@@ -12,7 +12,7 @@ entry of the ledger and each study is named. How a thing is here:
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from accountants import validate
 from audits.papers.ledger import Paper
@@ -46,18 +46,17 @@ class Item:
     words: str = ""
 
     def __post_init__(self) -> None:
-        for name, allowed in (("paper", get_args(Paper)), ("how", HOWS)):
-            if getattr(self, name) not in allowed:
-                raise validate.refusal(name, f"one of {', '.join(allowed)}", getattr(self, name))
+        for name, known in (("paper", get_args(Paper)), ("how", HOWS)):
+            if getattr(self, name) not in known:
+                raise validate.refusal(name, f"one of {', '.join(known)}", getattr(self, name))
         if (self.how == "faithful") == bool(self.words):
-            allowed = "given unless the thing is faithful"
-            raise validate.refusal("words", f"{allowed} ({self.place})", self.words)
+            allowed = f"given unless the thing is faithful ({self.place})"
+            raise validate.refusal("words", allowed, self.words)
 
 
 def coverage() -> tuple[Item, ...]:
     """All items, in the order of the papers."""
     text = resources.files("audits.papers").joinpath("coverage.toml").read_text(encoding="utf-8")
-    return tuple(
-        Item(**{key: tuple(v) if isinstance(v, list) else v for key, v in row.items()})
-        for row in tomllib.loads(text)["item"]
-    )
+    rows: list[dict[str, Any]] = tomllib.loads(text)["item"]
+    lists = ("where", "claims", "studies")
+    return tuple(Item(**row | {key: tuple(row.get(key, ())) for key in lists}) for row in rows)
