@@ -19,7 +19,7 @@ paper is where.
 from accountants import classical, gaussian, hidden_state
 from accountants.base import IntervalAccountant
 from accountants.bounds import Bounds, BoundsError
-from accountants.calibrate import calibrate_noise, calibrate_steps
+from accountants.calibrate import calibrate_noise, calibrate_steps, remaining_steps
 from accountants.calibrate_risk import calibrate_noise_to_risk
 from accountants.certificate import Certificate
 from accountants.codec import event_from_json, event_from_opacus_history, event_to_json
@@ -87,6 +87,7 @@ __all__ = [
     "gdp_bounds",
     "hidden_state",
     "membership_risk",
+    "remaining_steps",
     "support_table",
     "trade_off",
     "true_positive_rate",

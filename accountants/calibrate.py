@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+import dp_accounting as dpa
 import numpy as np
 from dp_accounting import NeighboringRelation
 
@@ -231,10 +232,7 @@ def calibrate_steps(
     """
     target = validate.positive("target_epsilon", target_epsilon)
     delta = validate.open_unit("delta", delta)
-    unit = 1
-    if check("sampling", sampling) in ("balls_in_bins", "shuffled"):
-        # Whole epochs; a smaller last batch of shuffled ones is kept.
-        unit = math.ceil(1.0 / validate.rate("sampling_rate", sampling_rate) * (1.0 - 1e-12))
+    unit = _unit(sampling, sampling_rate)
     event, _ = repeated_event(
         noise_multiplier, sampling_rate, unit, sampling, relation, records_per_user
     )
@@ -274,3 +272,69 @@ def _next_count(low: int, high: int, log_trial: float) -> int:
     """
     trial = round(math.exp(min(log_trial, math.log(_MOST_STEPS))))
     return max(low + 1, min(trial, high - 1, 8 * low))
+
+
+def remaining_steps(
+    *,
+    after: dpa.DpEvent,
+    target_epsilon: float,
+    delta: float,
+    noise_multiplier: float,
+    sampling_rate: float = 1.0,
+    relation: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    sampling: SamplingKind = "poisson",
+    records_per_user: int = 1,
+) -> int:
+    """The most steps that can follow `after` with ε(δ) ≤ target for all together; perhaps none.
+
+    The ε_upper of `after` with so many steps has been checked: the answer is on the safe side. One
+    step more might still be within the accountant's gap (1e-6, relative) of the target. Whole
+    epochs of shuffled batches and of balls in bins, as for `calibrate_steps`. The steps may depend
+    on what was released before: composition is adaptive (Zhu, Dong, Wang 2022, Theorem 10), and
+    their number, noise and rate are fixed now.
+
+    Raises:
+      ValueError: An argument is impossible, or 2⁴⁰ steps are not too many.
+
+    >>> past = dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(4.0), 3)
+    >>> remaining_steps(after=past, target_epsilon=4.377, delta=1e-5, noise_multiplier=4.0)
+    12
+    """
+    validate.instance("after", after, dpa.DpEvent)
+    target = validate.positive("target_epsilon", target_epsilon)
+    delta = validate.open_unit("delta", delta)
+    unit = _unit(sampling, sampling_rate)
+    event, _ = repeated_event(
+        noise_multiplier, sampling_rate, unit, sampling, relation, records_per_user
+    )
+
+    def enough(steps: int) -> bool:
+        for tolerance in (_COARSE, _STEPS_FINE):
+            accountant = FourierAccountant(relation, tolerance).compose(after)
+            if steps:
+                accountant.compose(event, steps)
+            bounds = accountant.get_epsilon_bounds(delta)
+            if bounds.upper <= target:
+                return True
+            if bounds.lower > target:
+                return False
+        return False
+
+    if not enough(0):
+        return 0
+    low, high = 0, 1
+    while enough(high):
+        low, high = high, 4 * high
+        if low >= _MOST_STEPS:
+            raise ValueError(f"`target_epsilon` must be reached within 2^40 steps, got {target!r}.")
+    while high - low > 1:
+        middle = math.isqrt(low * high) if high > 2 * low > 0 else (low + high) // 2
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return low * unit
+
+
+def _unit(sampling: SamplingKind, rate: float) -> int:
+    """Steps that only come together: those of an epoch, a smaller last batch kept, or one."""
+    if check("sampling", sampling) not in ("balls_in_bins", "shuffled"):
+        return 1
+    return math.ceil(1.0 / validate.rate("sampling_rate", rate) * (1.0 - 1e-12))

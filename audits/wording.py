@@ -1,6 +1,9 @@
 """Numbers and terms as people read them; a rounded bound stays a bound."""
 
 import math
+import re
+import textwrap
+from collections.abc import Iterable
 
 import dp_accounting as dpa
 from dp_accounting import NeighboringRelation
@@ -21,6 +24,7 @@ __all__ = [
     "once_in",
     "sampling_words",
     "up",
+    "wrapped",
 ]
 
 RELATIONS = {
@@ -75,6 +79,33 @@ def sampling_words(kind: str) -> str:
     ('fixed-size sampling', 'no sampling')
     """
     return "no sampling" if kind == "all" else f"{kind.replace('_', '-')} sampling"
+
+
+_WIDTH = 80
+
+
+def wrapped(lines: Iterable[str]) -> list[str]:
+    """Lines that fit a terminal; what is broken goes on under its text.
+
+    >>> wrapped(["  - " + "word " * 16])[1]
+    '    word'
+    """
+    found = []
+    for line in lines:
+        if len(line) <= _WIDTH:
+            found.append(line)
+            continue
+        margin = re.match(r" *(- )?", line)[0]  # type: ignore[index]
+        broken = textwrap.wrap(
+            line[len(margin) :],
+            _WIDTH,
+            initial_indent=margin,
+            subsequent_indent=" " * len(margin),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        found += broken
+    return found
 
 
 _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))

@@ -13,6 +13,7 @@ from mechanisms.budget import Budget, BudgetExceededError
 from mechanisms.budgeted_schedule import BudgetedSchedule
 from mechanisms.central_noise import CentralNoise
 from mechanisms.certify import certify
+from mechanisms.distributed_sum import DistributedSum
 from mechanisms.dominance import dominates
 from mechanisms.dp_optimisation import DPOptimisation
 from mechanisms.experiment import Experiment, ScopedCost, cost_by_scope
@@ -46,6 +47,7 @@ from mechanisms.primitives.noise import (
     SimulationNoiseWarning,
 )
 from mechanisms.primitives.partition import Partition
+from mechanisms.primitives.rounding import Rounding
 from mechanisms.primitives.sampling import (
     AllRecords,
     BallsInBins,
@@ -88,6 +90,7 @@ __all__ = [
     "Contribution",
     "DPOptimisation",
     "Data",
+    "DistributedSum",
     "Experiment",
     "FedAvgPerturbation",
     "FixedSize",
@@ -110,6 +113,7 @@ __all__ = [
     "QuantileTracker",
     "Release",
     "ReleaseNoise",
+    "Rounding",
     "Run",
     "Sampling",
     "Scope",

@@ -136,10 +136,19 @@ def held_out_score(
 def posterior_summary(run: Run) -> PosteriorSummary:
     """The first coordinates of what the server has learnt."""
     std = np.sqrt(run.posterior.variance) if isinstance(run, PrivateRun) else None
+    return summary(run.round, run.estimate, std)
+
+
+def summary(
+    round: int,  # noqa: A002
+    estimate: FloatArray,
+    std: FloatArray | None,
+) -> PosteriorSummary:
+    """The first coordinates of an estimate, with standard deviations if it has any."""
     return PosteriorSummary(
-        round=run.round,
-        dimension=len(run.estimate),
-        mean=tuple(run.estimate[:MOST_COORDINATES].tolist()),
+        round=round,
+        dimension=len(estimate),
+        mean=tuple(estimate[:MOST_COORDINATES].tolist()),
         std=None if std is None else tuple(std[:MOST_COORDINATES].tolist()),
     )
 

@@ -17,6 +17,7 @@ from mechanisms import (
 from mechanisms.federated import Holder, Permission, Seal, new_key
 from mechanisms.federated.messages import Engage, bundle, unbundle
 from pvi import SGD, ExactSolver, LinearRegression, Server, Shard
+from pvi.generator_state import pinned
 
 RUN = "a run"
 SEED = 5
@@ -129,6 +130,15 @@ def server(experiment):
     return found
 
 
+def in_process(experiment, records):
+    """The same run in this process, whose clients have the trial's randomness each."""
+    run = experiment.build(records, np.random.default_rng(SEED))
+    engine = run.averaging if hasattr(run, "averaging") else run.federation
+    engine.client_rng = pinned(SEED)
+    run.run(experiment.rounds)
+    return run
+
+
 __all__ = [
     "RUN",
     "SEED",
@@ -136,6 +146,7 @@ __all__ = [
     "AllRecords",
     "Owner",
     "Scope",
+    "in_process",
     "optimisation",
     "permit",
     "perturbation",

@@ -4,44 +4,48 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from accountants import epsilon_curve
+from accountants import Bounds
 from accountants.files import write_atomically
+from audits.cli.course import Course
 from audits.cli.options import check_writable
-from audits.cli.sampled_steps import SampledSteps
 from audits.verdict import Verdict
-from audits.wording import sampling_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_epsilon(
-    file: Path, noise: float, steps: int, delta: float, sampling: SampledSteps
-) -> None:
-    """ε over the steps up to `steps`, both ends of the interval."""
+def draw_epsilon(file: Path, course: Course) -> None:
+    """ε over a training's steps or epochs, both ends of the interval."""
     figure = _figure((6.4, 4.0))
     axes = figure.subplots()
-    unit = sampling.batches if sampling.in_epochs else 1
-    counts = unit * np.unique(np.geomspace(1, steps // unit, 40).round().astype(int))
-    curve = epsilon_curve(
-        noise_multiplier=noise,
-        steps=counts.tolist(),
-        delta=delta,
-        sampling_rate=sampling.accounted_rate,
-        relation=sampling.relation,
-        sampling=sampling.kind,
-    )
-    axes.plot(curve.steps, curve.upper, color="#1f3b63", label="proved upper end")
-    axes.fill_between(curve.steps, curve.lower, curve.upper, color="#1f3b63", alpha=0.25)
-    axes.plot(curve.steps, curve.lower, color="#2f8f6f", linestyle="--", label="proved lower end")
-    axes.set(xlabel="steps", ylabel=f"ε at δ = {delta:g}")
-    axes.set_title(
-        f"noise multiplier {noise:g}, {sampling_words(sampling.kind)}, rate {sampling.rate:g}"
-    )
-    if len(counts) > 1:
+    axes.plot(course.at, course.upper, color="#1f3b63", label="proved upper end")
+    axes.fill_between(course.at, course.lower, course.upper, color="#1f3b63", alpha=0.25)
+    axes.plot(course.at, course.lower, color="#2f8f6f", linestyle="--", label="proved lower end")
+    axes.set(xlabel=course.unit, ylabel=f"ε at δ = {course.delta:g}")
+    axes.set_title(course.title)
+    if len(course.at) > 1 and course.unit == "steps":
         axes.set(xscale="log")
+    axes.grid(alpha=0.25, linewidth=0.6)
+    axes.legend(frameon=False)
+    save(figure, file)
+
+
+def draw_trade_off(file: Path, title: str, alphas: list[float], found: list[Bounds]) -> None:
+    """What an attack finds at each rate of false accusations, at most and for the worst record."""
+    figure = _figure((5.2, 4.6))
+    axes = figure.subplots()
+    axes.fill_between(alphas, [one.upper for one in found], alphas, color="#1f3b63", alpha=0.15)
+    axes.plot(alphas, [one.upper for one in found], color="#1f3b63", label="no attack does better")
+    axes.plot(alphas, alphas, color="#7a8188", linestyle=":", label="guessing")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="false positive rate",
+        ylabel="true positive rate",
+        title=title,
+        xlim=(alphas[0], 1.0),
+        ylim=(alphas[0], 1.0),
+    )
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.legend(frameon=False)
     save(figure, file)

@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import textwrap
 from typing import Any
 
 import dp_accounting as dpa
@@ -15,19 +14,21 @@ from accountants import (
     crosscheck,
     epsilon_bounds,
 )
-from audits.cli import Commands, drawing, options, training
+from audits.cli import Commands, drawing, options, runs, tables, training
+from audits.cli.course import course
 from audits.cli.sampled_steps import INSTEAD_OF_SHUFFLING, SampledSteps, as_typed
 from audits.cli.stages import StageLine
 from audits.meaning import Meaning
-from audits.wording import down, finite, interval, sampling_words, up
+from audits.wording import down, finite, interval, sampling_words, up, wrapped
 
 _EXAMPLES = """\
 examples:
   dp-assay epsilon --noise-multiplier 1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
   dp-assay epsilon --noise-multiplier 1 --steps 1e4 --delta 1e-5 \\
       --sampling fixed_size --batch-size 600 --data-size 60000 [--tight]
-  dp-assay epsilon --noise-multiplier 1.1 --batch-size 256 --data-size 60000 --epochs 15 \\
-      --delta 1e-5 --sampling shuffled
+  dp-assay epsilon --noise-multiplier 1.1 --batch-size 256 --data-size 60k --epochs 15 \\
+      --delta 1e-5 --sampling shuffled --plot epochs.png --table epochs.tex
+  dp-assay epsilon --history opacus.json --sampling poisson --delta 1e-5
 
 The interval contains the true ε(δ): the upper end is proved for all neighbouring data sets, the
 lower end by an explicit pair of them, so no accountant can rightly report less.
@@ -43,7 +44,8 @@ def add(commands: Commands) -> None:
         description="Accounts for Gaussian noise on clipped sums (DP-SGD and its relatives).",
         epilog=_EXAMPLES,
     )
-    training.add_noise(parser)
+    runs.add_history(parser)
+    training.add_noise(parser, required=False)
     training.add_steps(parser)
     training.add_epochs(parser)
     training.add_delta(parser)
@@ -56,21 +58,49 @@ def add(commands: Commands) -> None:
         "minutes, with a progress line",
     )
     options.add_json(parser)
-    options.add_plot(parser, "draw ε over the steps")
+    options.add_plot(parser, "draw ε over the epochs, or over the steps")
+    tables.add_table(parser, "ε after each epoch, or after some numbers of steps")
     parser.set_defaults(run=_run)
 
 
 def _run(given: argparse.Namespace) -> int:
+    if given.history is not None:
+        return _of_history(given)
+    runs.source_of(given)  # refuses words that are missing
     noise, sampling = training.read_noise(given), training.read_sampling(given)
     delta, steps = training.read_delta(given), training.read_steps(given, sampling)
     drawing.check_plot(given.plot)
+    tables.check_table(given.table)
     answer = account(noise, steps, delta, sampling, tight=given.tight)
-    if given.plot is not None:
-        drawing.draw_epsilon(given.plot, noise, steps, delta, sampling)
+    if given.plot is not None or given.table is not None:
+        whole = Bounds(answer["epsilon"]["lower"], _number(answer["epsilon"]["upper"]))
+        epochs = given.epochs is not None
+        found = course(noise, steps, delta, sampling, whole=whole, epochs=epochs)
+        if given.plot is not None:
+            drawing.draw_epsilon(given.plot, found)
+        if given.table is not None:
+            caption = f"Certified intervals of ε at δ = {delta:g}: {found.title}."
+            tables.write_table(given.table, found.columns, found.rows, caption)
     if given.json:
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
         print(_text(answer))
+    return 0
+
+
+def _of_history(given: argparse.Namespace) -> int:
+    """What a history did cost: what `certify` says of it, in short."""
+    from audits.signing import state
+
+    for name in ("plot", "table", "tight"):
+        if getattr(given, name):
+            raise ValueError(f"`--{name}` must be left out with --history, got both.")
+    run, delta = runs.read(given)
+    made = state(run, delta=delta, title=given.history.name)
+    if given.json:
+        print(made.to_json(), end="")
+        return 0
+    print("\n".join(made.lines()))
     return 0
 
 
@@ -206,15 +236,14 @@ def _text(answer: dict[str, Any]) -> str:
     if answer["notes"]:
         lines += ["", "Note", *(f"  - {text}" for text in answer["notes"])]
     lines += ["", "What it means"]
-    for sentence in answer["membership"]["sentences"]:
-        lines += textwrap.wrap(sentence, 80, initial_indent="  ", subsequent_indent="  ")
+    lines += [f"  {sentence}" for sentence in answer["membership"]["sentences"]]
     if answer["alternatives"]:
         lines += ["", "The same numbers read otherwise"]
     for other in answer["alternatives"]:
         what = f"{sampling_words(other['sampling'])}, " if other["sampling"] != "all" else ""
         shown = interval(Bounds(other["lower"], _number(other["upper"])), 4)
         lines.append(f"  {what + other['neighbours']:<47} ε in {shown}")
-    return "\n".join(lines)
+    return "\n".join(wrapped(lines))
 
 
 def _sampling(setting: dict[str, Any]) -> str:

@@ -26,10 +26,13 @@ from audits.cli import (
     certify,
     claims,
     crosscheck,
+    dashboard,
     epsilon,
     experiment,
+    explain,
     field,
     join,
+    remaining,
     report,
     study,
     verify,
@@ -41,10 +44,13 @@ from audits.cli.supervise import CRASHED, exit_code, open_standard_streams, say,
 _COMMANDS = (
     epsilon,
     calibrate,
+    remaining,
+    explain,
     crosscheck,
     certify,
     verify,
     experiment,
+    dashboard,
     join,
     audit,
     zoo,
@@ -56,8 +62,10 @@ _COMMANDS = (
 _DESCRIPTION = """\
 Is this differential-privacy claim true?
 
-What does it cost?   epsilon, calibrate, crosscheck; certify, and verify a certificate
-Your experiment      plan (before), run, assay (certificate and audit in one)
+What does it cost?   epsilon, calibrate, remaining, explain, crosscheck;
+                     certify (a page to sign), and verify a certificate
+Your experiment      plan (before), run, assay (certificate and audit in one),
+                     dashboard (in a browser)
 A federation         join (your data stay with you)
 Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
                      claims (the papers' statements)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from dp_accounting import NeighboringRelation
 
-from accountants import Certificate, FourierAccountant, event_from_json, validate
+from accountants import Certificate, FourierAccountant, event_from_json
 from accountants.adapters.history import Row, history_event, read_history
 from audits.cli import training
 from audits.cli.options import Container
@@ -136,34 +136,29 @@ def history_sampling(given: argparse.Namespace) -> SampledSteps:
     sampled = argparse.Namespace(**vars(given) | {"sampling_rate": 1.0, "batch_size": None})
     sampled.data_size = None
     sampling = training.read_sampling(sampled)
-    size = given.data_size
-    if size is not None:
-        validate.real("--data-size", size)
-        size = validate.count("--data-size", size)
-    return replace(sampling, data_size=size)
+    return replace(sampling, data_size=training.read_data_size(given))
 
 
 def _of_history(given: argparse.Namespace) -> tuple[Run, float]:
-    sampling, delta = history_sampling(given), _delta(given)
-    rows = read_rows(given)
-    run = of_history(
+    return run_of_history(given), _delta(given)
+
+
+def run_of_history(given: argparse.Namespace) -> Run:
+    """The run of `--history`; refused where it cannot have been drawn as is said."""
+    sampling, rows = history_sampling(given), read_rows(given)
+    relation, records = sampling.relation, sampling.records
+    try:
+        history_event(rows, sampling=sampling.kind, relation=relation, records_per_user=records)
+    except ValueError as error:
+        raise ValueError(f"{given.history.name}: {error}") from error
+    return of_history(
         rows,
         sampling=sampling.kind,
         source=f"an accountant's history in {given.history.name}",
-        relation=sampling.relation,
-        records_per_user=sampling.records,
+        relation=relation,
+        records_per_user=records,
         data_size=sampling.data_size,
     )
-    try:
-        history_event(
-            rows,
-            sampling=sampling.kind,
-            relation=sampling.relation,
-            records_per_user=sampling.records,
-        )
-    except ValueError as error:
-        raise ValueError(f"{given.history.name}: {error}") from error
-    return run, delta
 
 
 def _of_event(given: argparse.Namespace) -> tuple[Run, float]:
@@ -172,10 +167,7 @@ def _of_event(given: argparse.Namespace) -> tuple[Run, float]:
     delta = _delta(given)
     event = event_from_json(given.event.read_bytes().decode("utf-8"))
     relation = training.read_relation(given) or NeighboringRelation.ADD_OR_REMOVE_ONE
-    size = given.data_size
-    if size is not None:
-        validate.real("--data-size", size)
-        size = validate.count("--data-size", size)
+    size = training.read_data_size(given)
     source = f"an event in {given.event.name}"
     return of_event(event, relation=relation, source=source, data_size=size), delta
 

@@ -231,6 +231,15 @@ def _read_rate(options: argparse.Namespace) -> float | None:
     return _within("--sampling-rate", rate, _LEAST_RATE, 1.0)
 
 
+def read_data_size(options: argparse.Namespace) -> int | None:
+    """The number of records, where it was given."""
+    if options.data_size is None:
+        return None
+    validate.real("--data-size", options.data_size)
+    size = validate.count("--data-size", options.data_size)
+    return int(_within("--data-size", size, 1.0, _MOST))
+
+
 def _read_sizes(options: argparse.Namespace) -> tuple[int, int] | None:
     """Batch and data size, if both are given."""
     sizes = (options.batch_size, options.data_size)

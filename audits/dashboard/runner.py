@@ -23,7 +23,7 @@ MOST_TRIES = 3
 """A run that ends so often without a new round is not started again."""
 
 _PAUSE = 0.2
-_FAREWELL = 10.0
+_FAREWELL = 5.0  # less than a command has to end once it is asked to
 _BAD_INPUT = 2  # exit code: the same input will be refused again
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-_VOID = frozenset({"meta", "img", "br", "col"})
+_VOID = frozenset({"meta", "img", "input", "link", "br", "col"})
 
 # A verdict is worded and marked, not only coloured: class, mark, words.
 _VERDICTS = {

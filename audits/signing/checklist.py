@@ -18,11 +18,7 @@ class Item(NamedTuple):
 def checklist(certificate: Certificate, *, delta: float, data_size: int | None) -> tuple[Item, ...]:
     """The assumptions that no accountant can check."""
     moved = "2C" if certificate.neighboring_relation.name == "REPLACE_ONE" else "C"
-    size = (
-        "n, the number of records in the data."
-        if data_size is None
-        else f"{data_size:,}, the number of records: 1/n = {1.0 / data_size:.2g}."
-    )
+    size = "" if data_size is None else f" = {data_size:,}, so that 1/n is {1.0 / data_size:.2g}"
     return (
         Item("Sampling", " ".join(certificate.sampling), _SAMPLING_FAILS),
         Item(
@@ -49,7 +45,7 @@ def checklist(certificate: Certificate, *, delta: float, data_size: int | None) 
         ),
         Item(
             "δ",
-            f"δ = {delta:g} is far below 1/n, with n = {size}",
+            f"δ = {delta:g} is far below 1/n, with n{size} the number of records.",
             "δ = 1/n permits publishing one record.",
         ),
         Item(

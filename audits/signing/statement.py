@@ -12,7 +12,7 @@ from accountants import Bounds, Certificate, FourierAccountant, codec, seals, va
 from audits.meaning import Meaning
 from audits.signing.checklist import Item, checklist
 from audits.signing.run import Reading, Run
-from audits.wording import finite
+from audits.wording import down, finite, interval, up, wrapped
 
 FORMAT, VERSION = "dp-assay/statement", 1
 _FIELDS = {
@@ -77,6 +77,29 @@ class Statement:
     def bounds(self) -> Bounds:
         """ε at δ, of the first certificate."""
         return self.certificates[0][1].bounds(self.delta)
+
+    def lines(self) -> list[str]:
+        """The statement in short, for a terminal."""
+        lower, upper = self.bounds
+        shown = [
+            f"{term}: {value}" for term, value in (("source", self.run.source), *self.run.facts)
+        ]
+        found = [*shown, "", f"  {down(lower)} ≤ ε ≤ {up(upper)}   at δ = {self.delta:g}", ""]
+        found += [
+            "What must hold",
+            *(f"  - {item.title}: {item.statement}" for item in self.checklist),
+        ]
+        found += ["", "What it means", *(f"  {text}" for text in self.meaning.sentences())]
+        if self.notes:
+            found += ["", "Note", *(f"  - {text}" for text in self.notes)]
+        if self.readings:
+            found += ["", "The same numbers read otherwise"]
+        for one in self.readings:
+            if one.bounds is None:
+                found.append(f"  {one.words}: no answer: {one.refusal}")
+            else:
+                found.append(f"  {one.words:<47} ε in {interval(one.bounds, 4)}")
+        return wrapped(found)
 
     def document(self) -> dict[str, Any]:
         """The statement for JSON, with a checksum; each certificate has its own besides."""

@@ -19,7 +19,7 @@ from audits.testing.effort import Effort
 from audits.testing.epsilon_sequence import EpsilonSequence
 from audits.testing.panel import Panel
 from audits.testing.progress import Progress
-from audits.testing.sequential import log_threshold
+from audits.testing.sequential import BettingTest, log_threshold
 from audits.testing.statistics import (
     Statistic,
     name_of,
@@ -192,8 +192,13 @@ class Run:
         progress.begin()
         probe = self.sampler.probe()
         test = self.test = Panel.of(self.statistic, probe, self.curve, self.log_threshold)
+
+        def block(samples: int) -> int:
+            return min(BettingTest.next_block(samples), max_samples - samples)
+
         while test.crossed is None and test.samples < max_samples:
-            outputs = self.sampler.draw(min(test.next_block(), max_samples - test.samples))
+            count = block(test.samples)
+            outputs = self.sampler.draw(count, following=block(test.samples + count))
             if self.sampler.repeated:
                 break
             first, second = test.update(outputs)

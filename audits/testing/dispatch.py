@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from accountants import validate
 
@@ -94,6 +94,35 @@ def opened(work: Any) -> Any:
 
 
 @dataclass(slots=True)
+class Begun(Generic[Job]):
+    """Jobs under way: where, what is found of them, and the first loss that is known."""
+
+    function: Callable[..., Any]
+    jobs: tuple[Job, ...]
+    executor: Executor | None = None
+    futures: dict[Job, Future[Any]] = field(default_factory=dict)
+    found: dict[Job, Any] = field(default_factory=dict)
+    lost: BaseException | None = None
+
+    def collect(self) -> BaseException | None:
+        """Waits, and fills `found`; returns the first loss of a worker, raises any other error."""
+        for job, future in self.futures.items():
+            try:
+                self.found[job] = future.result()
+            except BaseException as error:
+                if not is_loss(error):
+                    self.cancel()
+                    raise
+                self.lost = self.lost or error
+        return self.lost
+
+    def cancel(self) -> None:
+        """Takes back what no worker has begun."""
+        for future in self.futures.values():
+            future.cancel()
+
+
+@dataclass(slots=True)
 class Dispatch:
     """An executor, and what all tasks on it share.
 
@@ -109,27 +138,35 @@ class Dispatch:
     _kept: Any = field(default=None, init=False)
     _file: Path | None = field(default=None, init=False)
 
-    def run(self, function: Callable[..., Any], jobs: Sequence[Job]) -> dict[Job, Any]:
-        """`function(work, job)` of each job; a lost one is done again.
+    def begin(self, function: Callable[..., Any], jobs: Sequence[Job]) -> "Begun[Job]":
+        """Sends the jobs to the workers; without an executor they wait for `finish`."""
+        begun = Begun(function, tuple(jobs))
+        self._submit(begun)
+        return begun
+
+    def finish(self, begun: "Begun[Job]") -> dict[Job, Any]:
+        """`function(work, job)` of each job that was begun; a lost one is done again.
 
         Raises:
           WorkerLostError: A job was lost too often.
         """
-        executor = self._own or self.executor
-        if executor is None:
-            return {job: function(self.work, job) for job in jobs}
-        found: dict[Job, Any] = {}
+        if self.executor is None:
+            return {job: begun.function(self.work, job) for job in begun.jobs}
         for _ in range(RETRIES):
-            waiting = [job for job in jobs if job not in found]
-            lost = self._run_on(executor, function, waiting, found)
+            lost = begun.collect()
             if lost is None:
-                return found
+                return begun.found
             self._forget()
-            if isinstance(lost, concurrent.futures.BrokenExecutor):
+            # What was begun before may have been lost with workers that are replaced by now.
+            broken = begun.executor if isinstance(lost, concurrent.futures.BrokenExecutor) else None
+            if broken is not None and broken is self._workers:
                 self.close()
-                executor = self._own = _fresh_like(executor)
+                self._own = _fresh_like(broken)
+            self._submit(begun)
+        begun.cancel()
         raise WorkerLostError(
-            f"{len(jobs) - len(found)} chunks were lost with their workers {RETRIES} times."
+            f"{len(begun.jobs) - len(begun.found)} chunks were lost with their workers "
+            f"{RETRIES} times."
         )
 
     def close(self) -> None:
@@ -139,35 +176,26 @@ class Dispatch:
             self._own.shutdown(wait=False, cancel_futures=True)
             self._own = None
 
-    def _run_on(
-        self,
-        executor: Executor,
-        function: Callable[..., Any],
-        jobs: Iterable[Job],
-        found: dict[Job, Any],
-    ) -> BaseException | None:
-        """Fills `found`; returns the first loss of a worker, raises any other error."""
-        lost: BaseException | None = None
-        futures: dict[Job, Future[Any]] = {}
-        options = _options(executor)
+    @property
+    def _workers(self) -> Executor | None:
+        return self._own or self.executor
+
+    def _submit(self, begun: "Begun[Job]") -> None:
+        """Sends what is not found yet; a loss of workers on the way is told by `collect`."""
+        begun.executor, begun.futures, begun.lost = self._workers, {}, None
+        if begun.executor is None:
+            return
+        options = _options(begun.executor)
         try:
-            work = self._send(executor)
-            for job in jobs:
-                futures[job] = executor.submit(function, work, job, **options)
+            work = self._send(begun.executor)
+            for job in begun.jobs:
+                if job not in begun.found:
+                    begun.futures[job] = begun.executor.submit(begun.function, work, job, **options)
         except Exception as error:
             if not is_loss(error):
+                begun.cancel()
                 raise
-            lost = error
-        for job, future in futures.items():
-            try:
-                found[job] = future.result()
-            except BaseException as error:
-                if not is_loss(error):
-                    for other in futures.values():
-                        other.cancel()
-                    raise
-                lost = lost or error
-        return lost
+            begun.lost = error
 
     def _send(self, executor: Executor) -> Any:
         if self._sent is None:

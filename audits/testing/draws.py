@@ -8,7 +8,8 @@ drawn again with the same seed, and each chunk's result is used exactly once.
 A mechanism that gives many outputs a call is called once a side and block, up to `chunk_size`: only
 its author knows what a batch saves. One that gives one output a call has nothing to save, so that a
 block is cut into many small chunks, for as many workers. How many chunks travel together is decided
-by what a draw was measured to cost (`audits.testing.dispatch`), which changes no seed.
+by what a draw was measured to cost (`audits.testing.dispatch`), which changes no seed. While one
+block is looked at, workers go on with the next one, whose size is known by then.
 
 No call of a mechanism can reach another one's data or outputs (`audits.testing.isolation`).
 """
@@ -22,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from accountants import validate
-from audits.testing.dispatch import Dispatch, WorkerLostError, bundled, opened
+from audits.testing.dispatch import Begun, Dispatch, WorkerLostError, bundled, opened
 from audits.testing.isolation import (
     RepeatedDraws,
     altered,
@@ -141,6 +142,14 @@ def draw_pieces(work: Any, pieces: tuple[Piece, ...]) -> Drawn:
     return Drawn(chunks, time.perf_counter() - began, this_worker())
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Draws of both sides that are under way."""
+
+    count: int
+    tasks: Begun[tuple[Piece, ...]]
+
+
 @dataclass(slots=True)
 class Draws:
     """Outputs of a mechanism on both data sets of a pair, block by block.
@@ -170,6 +179,7 @@ class Draws:
     _one_at_a_time: bool = field(init=False)
     _timed: tuple[float, int] = field(default=(0.0, 0), init=False)
     _dispatch: Dispatch = field(init=False)
+    _ahead: "_Block | None" = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         validate.function("mechanism", self.mechanism)
@@ -179,8 +189,25 @@ class Draws:
         self._one_at_a_time = bool(getattr(self.mechanism, "one_at_a_time", False))
         self._dispatch = Dispatch((self.mechanism, self.pair, self.seed), self.executor)
 
-    def draw(self, count: int) -> tuple[Any, Any]:
-        """`count` outputs of each side; in arrays if the mechanism returns arrays."""
+    def draw(self, count: int, *, following: int = 0) -> tuple[Any, Any]:
+        """`count` outputs of each side; in arrays if the mechanism returns arrays.
+
+        Args:
+          count: How many.
+          following: How many will be asked for next: workers go on with those while these are
+            looked at. A later call must ask for as many.
+        """
+        block = self._ahead or self._begin(count)
+        if block.count != count:
+            raise ValueError(f"`count` must be {block.count}, as announced, got {count!r}.")
+        self._ahead = None
+        if following and self.executor is not None:
+            self._ahead = self._begin(following)
+        outputs = self._finished(block.tasks)
+        half = len(outputs) // 2
+        return _join(outputs[:half]), _join(outputs[half:])
+
+    def _begin(self, count: int) -> "_Block":
         size = self.chunk_size
         if self._one_at_a_time:
             size = min(size, -(-count // _PIECES))
@@ -193,8 +220,7 @@ class Draws:
             for number, size in enumerate(sizes)
         ]
         self._next += len(sizes)
-        outputs = self._drawn(pieces)
-        return _join(outputs[: len(sizes)]), _join(outputs[len(sizes) :])
+        return _Block(count, self._begun(pieces, self.seconds_per_draw))
 
     @property
     def repeated(self) -> bool:
@@ -211,24 +237,28 @@ class Draws:
         """
         size = min(PROBE, self.chunk_size)
         pieces = [(side, _PROBE_NUMBER + k, size) for side in (0, 1) for k in range(2)]
-        joined = _join(self._drawn(pieces, apart=True))
+        joined = _join(self._finished(self._begun(pieces, np.inf)))  # Each a task of its own.
         if all(isinstance(output, Raised) for output in joined):
             raise joined[0].error
         return joined
 
     def close(self) -> None:
-        """Ends the workers that replaced a broken executor, if there are any."""
+        """Takes back what was sent ahead, and ends workers that replaced a broken executor."""
+        if self._ahead is not None:
+            self._ahead.tasks.cancel()
+            self._ahead = None
         self._dispatch.close()
 
-    def _drawn(self, pieces: Sequence[Piece], *, apart: bool = False) -> list[Any]:
-        """The outputs of each piece, in order; `apart`: each is a task of its own."""
-        sizes = [size for _, _, size in pieces]
-        runs = bundled(sizes, np.inf if apart else self.seconds_per_draw)
-        tasks = [tuple(pieces[run]) for run in runs]
-        found = self._dispatch.run(draw_pieces, tasks)
+    def _begun(self, pieces: Sequence[Piece], seconds_per_draw: float) -> Begun[tuple[Piece, ...]]:
+        runs = bundled([size for _, _, size in pieces], seconds_per_draw)
+        return self._dispatch.begin(draw_pieces, [tuple(pieces[run]) for run in runs])
+
+    def _finished(self, begun: Begun[tuple[Piece, ...]]) -> list[Any]:
+        """The outputs of each piece, in order."""
+        found = self._dispatch.finish(begun)
         outputs = []
         seconds, draws = self._timed
-        for task in tasks:
+        for task in begun.jobs:
             drawn: Drawn = found[task]
             seconds, draws = seconds + drawn.seconds, draws + sum(size for _, _, size in task)
             for (side, _, _), chunk in zip(task, drawn.chunks, strict=True):

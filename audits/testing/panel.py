@@ -142,10 +142,6 @@ class Panel:
         """The leader's scores of both sides."""
         return self.leader.test.past
 
-    def next_block(self) -> int:
-        """How many pairs to draw before the bets are revised."""
-        return self.members[0].test.next_block()
-
     def update(self, outputs: tuple[Any, Any]) -> tuple[FloatArray, FloatArray]:
         """Bets on a block of outputs; the scores of whoever led before it was seen."""
         leader = self.leader

@@ -109,12 +109,13 @@ class BettingTest:
             prior = min(_LARGEST_PRIOR, _TYPICAL_FLAW * scale)
             self._fit = partial(normal_guess, prior=prior)
 
-    def next_block(self) -> int:
-        """How many pairs to draw before the bets are revised; depends on `samples` only."""
-        if self.samples < _WARM_UP:
-            return _WARM_UP - self.samples
-        growth = _EARLY_GROWTH if self.samples < _LATE else _LATE_GROWTH
-        return max(4, int(growth * self.samples))
+    @staticmethod
+    def next_block(samples: int) -> int:
+        """How many pairs to draw after so many before the bets are revised."""
+        if samples < _WARM_UP:
+            return _WARM_UP - samples
+        growth = _EARLY_GROWTH if samples < _LATE else _LATE_GROWTH
+        return max(4, int(growth * samples))
 
     def update(self, first: FloatArray, second: FloatArray) -> bool:
         """Bets on a block of pairs, then revises the bets. Returns whether the claim is refuted."""

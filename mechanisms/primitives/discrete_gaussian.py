@@ -83,9 +83,9 @@ def sample_discrete_gaussian(
       variance: σ² > 0 as an exact rational.
       randbelow: Uniform integers; the operating system's entropy if not given.
     """
-    a, b = _ratio(variance)
+    a, b = ratio(variance)
     if validate.function("randbelow", randbelow) is not secrets.randbelow:
-        randbelow = _checked(randbelow)
+        randbelow = checked_randbelow(randbelow)
     scale = math.isqrt(a // b) + 1
     while True:
         proposal = sample_discrete_laplace(scale, randbelow)
@@ -95,13 +95,14 @@ def sample_discrete_gaussian(
             return proposal
 
 
-def _ratio(variance: Fraction | int) -> tuple[int, int]:
+def ratio(variance: Fraction | int) -> tuple[int, int]:
+    """A positive rational as numerator and denominator."""
     if isinstance(variance, bool) or not isinstance(variance, Rational) or not variance > 0:
         raise validate.refusal("variance", "a positive Fraction or int", variance)
     return int(variance.numerator), int(variance.denominator)
 
 
-def _checked(randbelow: RandBelow) -> RandBelow:
+def checked_randbelow(randbelow: RandBelow) -> RandBelow:
     """A stranger's uniform integers: the loops end only if these are what they should be."""
 
     def draw(below: int) -> int:

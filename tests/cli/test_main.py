@@ -117,6 +117,8 @@ def test_unknown_options_end_with_code_2_and_one_line(capsys):
 COMMANDS = [
     "epsilon",
     "calibrate",
+    "remaining",
+    "explain",
     "crosscheck",
     "certify",
     "verify",

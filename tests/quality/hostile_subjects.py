@@ -471,6 +471,7 @@ OWN: dict[str, dict[str, Maker]] = {
     "accountants.GaussianFilter.admits": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.GaussianFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.calibrate_noise_to_risk": {"mu": lambda: 1.0},
+    "accountants.remaining_steps": {"after": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.RenyiFilter.spend": {"event": lambda: dpa.GaussianDpEvent(20.0)},
     "accountants.classical.gaussian_epsilon": {"noise_multiplier": lambda: 20.0},
     "audits.Claim.of": {"stated": _claim},
@@ -687,6 +688,18 @@ OWN: dict[str, dict[str, Maker]] = {
     "mechanisms.LayerClip.__call__": {
         "self": lambda: mechanisms.LayerClip(sizes=(1, 1), clip_norms=(1.0, 2.0))
     },
+    "mechanisms.DistributedSum": {
+        "rounding": lambda: mechanisms.Rounding(clip_norm=1.0, spacing=0.25, coordinates=2),
+        "clients": lambda: 3,
+        "least": lambda: 2,
+        "colluders": lambda: 1,
+        "law": lambda: "skellam",
+        "bits": lambda: 32,
+        "unit": lambda: "record",
+    },
+    "mechanisms.DistributedSum.decode": {"total": lambda: [3, -4]},
+    "mechanisms.DistributedSum.encode": {"rows": lambda: np.array([[0.3, 0.4]])},
+    "mechanisms.Rounding": {"coordinates": lambda: 2, "spacing": lambda: 0.25},
     "mechanisms.Layout.of": {
         "data": lambda: [mechanisms.Partition.whole(shard) for shard in _shards()]
     },

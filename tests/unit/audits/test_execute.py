@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -209,6 +209,51 @@ def test_what_gives_one_output_a_call_is_drawn_in_many_small_pieces():
         again, _ = slow.draw(64)
     assert again == first
     assert [len(task) for task in submitted] == [1] * 64  # 32 pieces a side, each on its own
+
+
+class Kept(Executor):
+    """Keeps what it is given until somebody asks; knows what is taken back."""
+
+    def __init__(self):
+        self.tasks = []
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        future.result = lambda timeout=None: function(*arguments)
+        self.tasks.append((arguments[1], future))
+        return future
+
+
+def test_workers_go_on_while_a_block_is_looked_at():
+    """The next block is sent before this one is asked for; what nobody needs is taken back."""
+    kept = Kept()
+    ahead, plain = Draws(noisy, PAIR, 1, kept, 10), Draws(noisy, PAIR, 1, None, 10)
+    for count, following in ((10, 30), (30, 20), (20, 40)):
+        first, second = ahead.draw(count, following=following)
+        expected = plain.draw(count, following=following)
+        assert np.array_equal(first, expected[0])
+        assert np.array_equal(second, expected[1])
+    numbers = {number for pieces, _ in kept.tasks for _, number, _ in pieces}
+    assert numbers == set(range(1 + 3 + 2 + 4))
+    with pytest.raises(ValueError, match="`count` must be 40, as announced, got 39"):
+        ahead.draw(39)
+    assert not any(future.cancelled() for _, future in kept.tasks)
+    ahead.close()
+    last = [future for pieces, future in kept.tasks if pieces[0][1] >= 6]
+    assert last
+    assert all(future.cancelled() for future in last)
+
+
+def test_what_was_sent_ahead_and_lost_is_done_again(tmp_path):
+    """The pool breaks with two blocks under way: one new pool does both."""
+    flag = str(tmp_path / "flag")
+    with ProcessPoolExecutor(2) as processes:
+        sampler = Draws(partial(dies_once, flag), PAIR, 3, processes, 20)
+        found = [sampler.draw(60, following=60), sampler.draw(60)]
+        sampler.close()
+    plain = Draws(noisy, PAIR, 3, None, 20)
+    assert Path(flag).exists()
+    assert np.array_equal(found, [plain.draw(60), plain.draw(60)])
 
 
 def test_what_is_measured_to_be_fast_travels_together():

@@ -281,7 +281,7 @@ def test_a_true_claims_wealth_is_a_supermartingale_given_any_past(name, past):
     # A past that looks worse than the claim allows, so that bets are made.
     values = np.arange(len(first_law), dtype=float)
     while test.samples < past:
-        size = min(test.next_block(), past - test.samples)
+        size = min(BettingTest.next_block(test.samples), past - test.samples)
         first = rng.choice(values, size, p=0.5 * np.array(first_law) + 0.5 * np.eye(values.size)[1])
         second = rng.choice(
             values, size, p=0.5 * np.array(second_law) + 0.5 * np.eye(values.size)[0]
@@ -296,7 +296,7 @@ def test_bets_do_not_depend_on_draws_to_come():
     rng = np.random.default_rng(7)
     one, other = (BettingTest(GAUSSIAN.region(), 1e300) for _ in range(2))
     for _ in range(12):
-        size = one.next_block()
+        size = BettingTest.next_block(one.samples)
         block = rng.normal(2.0, 1.0, size), rng.normal(size=size)
         one.update(*block)
         other.update(*block)

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audits.dashboard.store import STATES, Store
@@ -81,6 +81,7 @@ def test_a_run_is_started_once_however_many_ask(store):
     assert sorted(won) == [False] * 7 + [True]
 
 
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(STATES), max_size=8))
 def test_only_the_moves_that_are_asked_for_happen(states):
     """Against a model: a move from another state changes nothing."""
