@@ -37,6 +37,15 @@ from accountants.fourier.grid import discretise
 from accountants.verify import NOT_COVERED, REFUTED, VERIFIED, verify
 from accountants.verify.contour import Composition
 from accountants.verify.laws import Law
+from mechanisms import (
+    DPOptimisation,
+    Layout,
+    ParameterPerturbation,
+    Poisson,
+    Scope,
+    certify,
+)
+from pvi import SGD
 
 ADD, ONE, ZERO = (
     NeighboringRelation[name] for name in ("ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL")
@@ -433,3 +442,20 @@ def test_it_imports_nothing_that_it_checks():
             for name in names:
                 ours = name.split(".")[0] in ("accountants", "audits", "mechanisms", "pvi")
                 assert not ours or name.startswith("accountants.verify")
+
+
+def test_a_transcripts_certificate_names_its_engine_and_is_verified():
+    mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0)
+    certificate = certify(mechanism.plan(Layout(clients=2), rounds=3), Scope(), [1e-5, 1e-8])
+    assert (certificate.engine, certificate.tolerance) == ("closed form", 1e-6)
+    assert verify(certificate.to_json()).word == VERIFIED
+    sampled = DPOptimisation(
+        clip_norm=1.0,
+        noise_multiplier=2.0,
+        steps=50,
+        rule=SGD(learning_rate=1.0),
+        sampling=Poisson(0.02),
+    )
+    certificate = certify(sampled.plan(Layout(clients=2), rounds=2), Scope(), [1e-5])
+    assert certificate.engine == "contour"
+    assert verify(certificate.to_json()).word == VERIFIED
