@@ -75,10 +75,11 @@ def event_words(event: dpa.DpEvent) -> str:
 def sampling_words(kind: str) -> str:
     """A sampling as a term in a sentence.
 
-    >>> sampling_words("fixed_size"), sampling_words("all")
-    ('fixed-size sampling', 'no sampling')
+    >>> sampling_words("fixed_size"), sampling_words("poisson"), sampling_words("all")
+    ('fixed-size sampling', 'Poisson sampling', 'no sampling')
     """
-    return "no sampling" if kind == "all" else f"{kind.replace('_', '-')} sampling"
+    words = kind.replace("_", "-").replace("poisson", "Poisson")
+    return "no sampling" if kind == "all" else f"{words} sampling"
 
 
 _WIDTH = 80

@@ -1,4 +1,4 @@
-"""`dp-assay report`: everything on one page."""
+"""`dp-assay report`: everything on three pages."""
 
 import argparse
 import json
@@ -15,9 +15,9 @@ examples:
   dp-assay report
   dp-assay report --output build/report.html --open
 
-It takes about a minute. The page loads nothing from elsewhere: it can be mailed, printed, and read
-on a phone. Exit code 1 if a specimen came out otherwise than it must, or accountants conflict where
-none is known to; 2 for bad input.
+It takes about a minute. The ledger and the studies are pages of their own beside it. They load
+nothing from elsewhere: they can be mailed, printed, and read on a phone. Exit code 1 if a specimen
+came out otherwise than it must, or accountants conflict where none is known to; 2 for bad input.
 """
 
 
@@ -25,9 +25,9 @@ def add(commands: Commands) -> None:
     """Adds the sub-command."""
     parser = commands.add_parser(
         "report",
-        help="cross-checks, curves, the zoo, the ledger and the studies on one HTML page",
+        help="cross-checks, curves, the zoo, the ledger and the studies as HTML pages",
         description="Runs the cross-checks, the curves, the zoo and the fast claims, adds what is "
-        "recorded of the\nstudies and the slow claims, and writes one self-contained HTML page.",
+        "recorded of the\nstudies and the slow claims, and writes HTML pages that load nothing.",
         epilog=_EXAMPLES,
     )
     parser.add_argument(
@@ -35,7 +35,7 @@ def add(commands: Commands) -> None:
         type=Path,
         default=Path("report.html"),
         metavar="FILE",
-        help="the page, default ./report.html; folders are made",
+        help="the first page, default ./report.html; folders are made",
     )
     options.add_seed(parser)
     options.add_workers(parser, default=os.cpu_count() or 1)
@@ -53,13 +53,17 @@ def _run(given: argparse.Namespace) -> int:
     options.check_writable("--output", given.output)
     command = f"dp-assay report --seed {seed}"
     contents = gather(command=command, seed=seed, workers=workers)
-    write_atomically(given.output, render(contents))
+    pages = render(contents, given.output.stem)
+    files = [given.output, *(given.output.with_name(name) for name in list(pages)[1:])]
+    for file, text in zip(files, pages.values(), strict=True):
+        write_atomically(file, text)
     if given.open:
         webbrowser.open(given.output.resolve().as_uri())
     lines = [f"{figure} {words}" for _, figure, words in counts(contents)]
     if given.json:
         summary = {
             "report": str(given.output),
+            "pages": [str(file) for file in files],
             "seconds": contents.seconds,
             "counts": lines,
             "unexpected": contents.unexpected,
@@ -69,5 +73,5 @@ def _run(given: argparse.Namespace) -> int:
         print("\n".join(lines))
         for outcome in contents.unexpected:
             print(f"NOT EXPECTED: {outcome}")
-        print(f"\nreport: {given.output} ({contents.seconds:.0f} s)")
+        print(f"\nwrote {', '.join(map(str, files))} ({contents.seconds:.0f} s)")
     return 1 if contents.unexpected else 0

@@ -1,4 +1,4 @@
-"""The report: one HTML page with all results, which loads nothing and opens from disk."""
+"""The report: HTML pages with all results, which load nothing and open from disk."""
 
 from audits.report.gather import Contents, gather
 from audits.report.page import render

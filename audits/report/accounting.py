@@ -16,6 +16,8 @@ from accountants import (
 )
 from accountants.base import IntervalAccountant
 from accountants.sampling import SamplingKind
+from audits.signing.run import READINGS
+from audits.wording import RELATIONS, sampling_words
 
 ADD_OR_REMOVE_ONE, REPLACE_ONE, _ = NeighboringRelation
 _FORGETS_2C = frozenset({"dp-accounting RDP"})
@@ -151,6 +153,23 @@ def curves_over_delta() -> dict[str, Any]:
         ]
         series.append(_series(name, [b.lower for b in found], [b.upper for b in found]))
     return {"x": deltas, "series": series}
+
+
+def readings() -> list[dict[str, Any]]:
+    """ε of one set of numbers, by who is in a batch and which data sets are neighbours."""
+    found = []
+    for sampling, relation in READINGS:
+        bounds = epsilon_bounds(
+            noise_multiplier=NOISE,
+            sampling_rate=RATE,
+            steps=STEPS,
+            delta=DELTA,
+            relation=relation,
+            sampling=sampling,
+        )
+        name = f"{sampling_words(sampling)}, {RELATIONS[relation]}"
+        found.append({"name": name, "lower": bounds.lower, "upper": bounds.upper})
+    return found
 
 
 _READINGS: tuple[tuple[str, NeighboringRelation, SamplingKind], ...] = (

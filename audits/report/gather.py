@@ -31,6 +31,7 @@ class Contents:
       date: Of the run, UTC.
       seconds: How long the runs took together.
       versions: Of Python and the packages; "not installed" where one is missing.
+      readings: ε of one set of numbers under each reading of it.
       crosschecks: One per named setting.
       curves: By name.
       specimens: As `dp-assay zoo --json`, with explanations and paths.
@@ -44,6 +45,7 @@ class Contents:
     date: str
     seconds: float
     versions: dict[str, str]
+    readings: list[dict[str, Any]]
     crosschecks: list[dict[str, Any]]
     curves: dict[str, dict[str, Any]]
     specimens: list[dict[str, Any]]
@@ -92,6 +94,7 @@ def gather(
         [
             # What takes longest comes first.
             *(_Task(f"cross-check {i}", accounting.check, (i,)) for i in chosen),
+            _Task("readings", accounting.readings, ()),
             _Task("curves by sampling", accounting.curves_by_sampling, ()),
             _Task("curves over δ", accounting.curves_over_delta, ()),
             _Task("curves over steps", accounting.curves_over_steps, ()),
@@ -109,6 +112,7 @@ def gather(
         versions={"Python": platform.python_version()}
         | dict.fromkeys(_MORE_PACKAGES, "not installed")
         | versions.installed(*_MORE_PACKAGES),
+        readings=found["readings"],
         crosschecks=[found[f"cross-check {i}"] for i in chosen],
         curves={name: found[f"curves {name}"] for name in ("over steps", "by sampling", "over δ")},
         specimens=[found[f"specimen: {name}"] for name in names],
@@ -168,14 +172,14 @@ def claimed(name: str) -> dict[str, Any]:
 @dataclass(frozen=True, slots=True)
 class _Task:
     label: str
-    function: Callable[..., dict[str, Any]]
+    function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
 
-def _run_all(tasks: Sequence[_Task], workers: int) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _run_all(tasks: Sequence[_Task], workers: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
 
-    def keep(task: _Task, result: dict[str, Any]) -> None:
+    def keep(task: _Task, result: Any) -> None:
         found[task.label] = result
         print(f"[{len(found)}/{len(tasks)}] {task.label}", file=sys.stderr)
 

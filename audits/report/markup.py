@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 _VOID = frozenset({"meta", "img", "input", "link", "br", "col"})
 
 # A verdict is worded and marked, not only coloured: class, mark, words.
-_VERDICTS = {
+VERDICTS = {
     "REFUTED": ("bad", "✕", "refuted"),
     "NOT_REFUTED": ("calm", "○", "not refuted"),
     "INCONCLUSIVE": ("open", "?", "inconclusive"),
@@ -51,8 +51,27 @@ def join(parts: Iterable[object], separator: str = "") -> Markup:
 
 def badge(verdict: str) -> Markup:
     """A verdict as a coloured word with a mark."""
-    kind, mark, words = _VERDICTS[verdict]
+    kind, mark, words = VERDICTS[verdict]
     return tag("span", tag("span", mark, aria_hidden="true"), f" {words}", class_=f"word {kind}")
+
+
+def choice(verdicts: Sequence[str]) -> Markup:
+    """Which verdicts to show; the style sheet does it, by `data-verdict`."""
+    buttons = [
+        tag(
+            "label",
+            tag(
+                "input",
+                type="radio",
+                name="verdict",
+                id=f"only-{name}",
+                checked="checked" if name == "all" else None,
+            ),
+            " all" if name == "all" else join([" ", badge(name)]),
+        )
+        for name in ("all", *verdicts)
+    ]
+    return tag("fieldset", tag("legend", "Show"), *buttons, class_="choice")
 
 
 def table(

@@ -1,5 +1,6 @@
 """The whole report, in a real browser: made once, looked at on wide and narrow screens."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,10 +40,16 @@ def chromium(tmp_path_factory):
         yield opened
 
 
-def test_every_specimen_and_claim_is_there(report):
+@pytest.fixture(scope="module")
+def pages(report) -> list[Path]:
+    return [report, *(report.with_stem(f"report-{name}") for name in ("ledger", "studies"))]
+
+
+def test_every_specimen_and_claim_is_there(report, pages):
     text = report.read_text(encoding="utf-8")
     for name in (*SPECIMENS, *LINTS):
         assert f"<strong>{name}</strong>" in text
+    text = pages[1].read_text(encoding="utf-8")
     for name in CLAIMS:
         assert f'id="claim-{name}"' in text
 
@@ -56,7 +63,7 @@ def test_it_reads_well(chromium, report, width, scheme):
         "return [...document.querySelectorAll('main table')].filter("
         "t => !t.closest('details') && t.getBoundingClientRect().height > 40).length"
     )
-    assert tables >= 7  # cross-check, points, specimens, lints, papers, versions
+    assert tables >= 6  # cross-check, peers, points, specimens, lints, versions
     pictures = chromium.run(
         "return [...document.querySelectorAll('svg, img')].map(p => {"
         "const b = p.getBoundingClientRect();"
@@ -65,6 +72,28 @@ def test_it_reads_well(chromium, report, width, scheme):
     assert len(pictures) >= 3 + len(SPECIMENS)
     assert all(pictures)
     assert chromium.run("return document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize(("width", "scheme"), [SCREENS[0], SCREENS[-1]])
+def test_the_other_pages_read_well(chromium, pages, width, scheme):
+    for page in pages[1:]:
+        chromium.visit(page.as_uri(), width=width, scheme=scheme)
+        assert chromium.console() == []
+        assert chromium.run("return document.documentElement.scrollWidth") == width
+
+
+def test_the_ledger_shows_what_is_chosen_and_its_contents_stay(chromium, pages):
+    chromium.visit(pages[1].as_uri(), width=1200)
+    shown = (
+        "return [...new Set([...document.querySelectorAll('tr[data-verdict]')].filter("
+        "row => row.offsetHeight > 0).map(row => row.dataset.verdict))]"
+    )
+    assert len(chromium.run(shown)) > 1
+    chromium.run("document.getElementById('only-REFUTED').click()")
+    assert chromium.run(shown) == ["REFUTED"]
+    chromium.run("document.getElementById('only-all').click(); window.scrollTo(0, 5000)")
+    top = "return document.querySelector('nav').getBoundingClientRect().top"
+    assert abs(chromium.run(top)) < 1
 
 
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
@@ -97,7 +126,9 @@ def test_every_word_has_contrast(chromium, report, scheme):
 
 def test_it_prints(chromium, report):
     chromium.visit(report.as_uri(), width=1200)
-    assert chromium.printed().startswith(b"%PDF")
+    printed = chromium.printed()
+    assert printed.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) <= 6
 
 
 def _luminance(colour: str) -> float:

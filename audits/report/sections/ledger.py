@@ -6,9 +6,11 @@ from typing import Any
 
 from audits.report.gather import Contents
 from audits.report.markup import (
+    VERDICTS,
     Markup,
     badge,
     cell,
+    choice,
     details,
     facts,
     join,
@@ -26,15 +28,19 @@ _CONDITIONS = {
 }
 
 
-def section(contents: Contents) -> Markup:
-    """A table per paper."""
-    intro = tag(
-        "p",
+def lead(contents: Contents) -> str:
+    """One sentence under the title."""
+    return (
         "Each checkable statement of the papers, in our words, with a check that computes the "
-        "figures and decides. Checks that train models are shown as recorded, and say so.",
+        "figures and decides. Checks that train models are shown as recorded, and say so."
     )
+
+
+def section(contents: Contents) -> Markup:
+    """A table per paper, and what to show of them."""
+    verdicts = [name for name in VERDICTS if any(one["verdict"] == name for one in contents.claims)]
     by_paper = groupby(contents.claims, key=lambda one: str(one["paper"]))
-    return join([intro, *(_paper(paper, list(claims)) for paper, claims in by_paper)])
+    return join([choice(verdicts), *(_paper(paper, list(claims)) for paper, claims in by_paper)])
 
 
 def _paper(paper: str, claims: list[dict[str, Any]]) -> Markup:
@@ -60,6 +66,7 @@ def _claim(one: dict[str, Any]) -> list[Markup]:
         cell("our figures", tag("span", one["figure"], class_="figure-text")),
         role="row",
         id=f"claim-{one['id']}",
+        data_verdict=one["verdict"],
     )
     condition = [(_CONDITIONS[one["verdict"]], one["condition"])] if one["condition"] else []
     more = details(
@@ -74,7 +81,9 @@ def _claim(one: dict[str, Any]) -> list[Markup]:
             ]
         ),
     )
-    return [row, tag("tr", tag("td", more, colspan="4", role="cell"), class_="more", role="row")]
+    argument = tag("td", more, colspan="4", role="cell")
+    shown = {"class_": "more", "role": "row", "data_verdict": one["verdict"]}
+    return [row, tag("tr", argument, **shown)]
 
 
 def _recorded(one: dict[str, Any]) -> list[Markup]:

@@ -19,7 +19,10 @@ UNREPORTED = "No public thread was found: to be reported upstream first."
 
 
 def section(_: Contents) -> Markup:
-    """Bars, the table, and why answers are too low."""
+    """Bars, the table, and why answers are too low, as far as that is public.
+
+    A cause that nobody has reported yet is to be reported there first: it is in the docs, not here.
+    """
     board, answers = scoreboard.Scoreboard(scoreboard.RECORD), scoreboard.known()
     rows = board.rows(PEERS.values(), answers)
     figures = table(
@@ -41,10 +44,11 @@ def section(_: Contents) -> Markup:
             low.peer,
             len(low.cases),
             *_worst(board, low),
-            low.reason.text if low.reason else "not known",
-            (low.reason.upstream if low.reason else "") or UNREPORTED,
+            low.reason.text,
+            low.reason.upstream,
         )
         for low in board.too_low(PEERS.values(), answers)
+        if low.reason is not None and low.reason.upstream
     ]
     columns = ("peer", "answers", "the lowest of them", "ε ≤, it says", "ε ≥, proved")
     why = table(

@@ -9,15 +9,17 @@ from audits.report.gather import Contents
 from audits.report.markup import Markup, details, facts, join, table, tag
 
 
+def lead(contents: Contents) -> str:
+    """One sentence under the title."""
+    return (
+        "Training as the papers did, with the certified cost beside each result. These runs take "
+        "minutes to hours, so these are their records: the figures, and the tables on a click."
+    )
+
+
 def section(contents: Contents) -> Markup:
     """Tables and figures of each record."""
-    intro = tag(
-        "p",
-        "Training as the papers did, with the certified cost beside each result. These runs take "
-        "minutes to hours, so the report shows their records: the figures, and the tables on a "
-        "click.",
-    )
-    return join([intro, *(_study(name, record) for name, record in contents.studies.items())])
+    return join(_study(name, record) for name, record in contents.studies.items())
 
 
 def _study(name: str, record: dict[str, Any] | None) -> Markup:

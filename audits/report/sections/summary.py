@@ -1,10 +1,15 @@
 """What was found, at a glance; and what it was found with."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from audits.report import accounting
 from audits.report.gather import Contents
 from audits.report.markup import Markup, badge, facts, join, table, tag
+from audits.report.rows import Interval, interval_bars
 from audits.verdict import Word
+from audits.wording import down, up
 
 
 def lead(contents: Contents) -> str:
@@ -17,7 +22,7 @@ def lead(contents: Contents) -> str:
 
 
 def counts(contents: Contents) -> list[tuple[str, str, str]]:
-    """Section, figure and words of each result; the terminal prints them too."""
+    """Part, figure and words of each result; the terminal prints them too."""
     flawed = [one["flawed"] for one in contents.specimens]
     guilty = sum(side["expected"] == Word.REFUTED.value for side in flawed)
     refuted = sum(side["verdict"] == side["expected"] == Word.REFUTED.value for side in flawed)
@@ -58,10 +63,10 @@ def counts(contents: Contents) -> list[tuple[str, str, str]]:
 
 
 def overview(contents: Contents) -> Markup:
-    """Counts, and what was not expected."""
+    """The readings of one run, counts, and what was not expected."""
     tiles = join(
-        tag("a", tag("strong", figure), tag("span", words), href=f"#{section}", class_="tile")
-        for section, figure, words in counts(contents)
+        tag("div", tag("strong", figure), tag("span", words), class_="tile")
+        for _, figure, words in counts(contents)
     )
     if contents.unexpected:
         items = join(tag("li", text) for text in contents.unexpected)
@@ -83,7 +88,22 @@ def overview(contents: Contents) -> Markup:
         badge("INCONCLUSIVE"),
         " the test could not have told.",
     )
-    return join([tag("div", tiles, class_="tiles"), alarm, words])
+    return join([readings(contents.readings), tag("div", tiles, class_="tiles"), alarm, words])
+
+
+def readings(found: Sequence[Mapping[str, Any]]) -> Markup:
+    """One run's numbers as everybody states them, and what they cost under each reading."""
+    rows = [Interval(one["name"], one["lower"], one["upper"]) for one in found]
+    least, most = min(row.lower for row in rows), max(row.upper for row in rows)
+    return interval_bars(
+        f"The same σ, q and number of steps cost ε = {down(least, 3)} to {up(most, 3)}: it depends "
+        "on who is in a batch, and on who is a neighbour",
+        f"Certified intervals of ε at δ = {accounting.DELTA:g} for σ = {accounting.NOISE:g}, "
+        f"q = {accounting.RATE:g}, {accounting.STEPS:,} steps. One figure stands for an interval "
+        "that is narrower than the line.",
+        "ε",
+        rows,
+    )
 
 
 def reproduce(contents: Contents) -> Markup:

@@ -1,5 +1,7 @@
 """Known flaws, each beside its repair."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from audits.report.charts import sparkline
@@ -15,8 +17,9 @@ from audits.report.markup import (
     stacking_table,
     tag,
 )
+from audits.report.rows import Contrast, contrasts
 from audits.testing.sequential import log_threshold
-from audits.wording import down, up
+from audits.wording import down, odds, up
 
 _COLUMNS = ("specimen", "claimed ε", "flawed", "repaired", "evidence")
 
@@ -28,10 +31,8 @@ def section(contents: Contents) -> Markup:
         "p",
         "Each flawed mechanism is audited beside its repaired twin, against the same claim, with "
         f"the audits that users have. Claimed ε: what the claim allows at δ = {delta:g}, where "
-        "it is a curve with its certified interval. ε ≥: what the draws show on their own, at the "
-        "stated confidence; proved: what is certain of the flawed one without any draw. An audit "
-        "stops as soon as the claimed curve as a whole is contradicted, often long before ε ≥ has "
-        "climbed to the claimed ε.",
+        "it is a curve with its certified interval; proved: what is certain of the flawed one "
+        "without any draw. Odds: what a fair bet against the claim had won when the audit stopped.",
     )
     key = tag(
         "p",
@@ -45,6 +46,7 @@ def section(contents: Contents) -> Markup:
     specimens = [row for one in contents.specimens for row in _specimen(one)]
     return join(
         [
+            *_contrasts(contents.specimens),
             intro,
             key,
             stacking_table("Specimens", _COLUMNS, specimens),
@@ -57,6 +59,29 @@ def section(contents: Contents) -> Markup:
             ),
         ]
     )
+
+
+def _contrasts(specimens: Sequence[dict[str, Any]]) -> list[Markup]:
+    """All flawed mechanisms in one picture."""
+    rows = []
+    for one in specimens:
+        proved, shown = one["proved_epsilon_lower"], one["flawed"]["epsilon_lower"]
+        least = math.inf if shown is None else shown
+        if proved is not None:
+            least = max(least, float(proved))
+        claimed = one["claimed_epsilon_upper"]
+        if claimed and least > claimed:
+            rows.append(Contrast(one["name"], claimed, least, proved is not None))
+    if not rows:
+        return []
+    total = len(specimens)
+    infinite = sum(row.least == math.inf for row in rows)
+    words = (
+        f"{len(rows)} of {total} flawed mechanisms are certain to leak more than they claim, "
+        f"{infinite} of them without any bound. The others are refuted by the whole curve that "
+        "they claim, before any single ε is contradicted."
+    )
+    return [contrasts(words, "ε at the claim's δ (logarithmic)", rows)]
 
 
 def _name(one: dict[str, Any]) -> Markup:
@@ -112,9 +137,12 @@ def _proved(one: dict[str, Any]) -> list[Markup]:
 
 
 def _side(side: dict[str, Any]) -> list[Markup]:
-    shown = "∞" if side["epsilon_lower"] is None else down(side["epsilon_lower"], 3)
-    figures = f"ε ≥ {shown}, {side['samples']:,} draws"
-    return [badge(side["verdict"]), tag("small", figures)]
+    """The verdict, with its odds where there are any: ε ≥ … alone would seem to contradict it."""
+    draws = f"{side['samples']:,} draws"
+    if side["verdict"] == "REFUTED":
+        wealth = math.inf if side["log_e_value"] is None else side["log_e_value"]
+        return [badge("REFUTED"), tag("small", f"odds {odds(wealth)}, {draws}")]
+    return [badge(side["verdict"]), tag("small", draws)]
 
 
 def _witness(one: dict[str, Any]) -> list[tuple[str, object]]:

@@ -1,0 +1,1 @@
+"""What several findings share; runs in a library's own environment, never in ours."""
