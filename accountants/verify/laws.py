@@ -66,7 +66,8 @@ class Law:
 
     def _at(self, branch: tuple[int, ...], v: Any, analytic: bool = False) -> tuple[Any, Any]:
         """(exponent at z = 0, loss) at places v: a ball, or an array of floats to choose by."""
-        ball, (_, p0, p1, m1), base = isinstance(v, acb), branch, 0
+        ball, (_, p0, p1, m1) = isinstance(v, acb), branch
+        base: Any = 0
         if self.folded and ball:
             base, v = -(1 + (-v).exp()).log(analytic), self.fold + (1 + v.exp()).log(analytic)
         elif self.folded:
@@ -75,7 +76,7 @@ class Law:
             base, v = v - grown, float(self.fold) + grown
         log_w = self._log_w(v, analytic)
         loss = p1 * log_w + (m1 * self._log_w(-v, analytic) if m1 else 0)
-        if self.even:
+        if self.even:  # twice the half line
             base += arb(2).log() if ball else math.log(2.0)
         return base + p0 * log_w - v * v / 2, loss
 
