@@ -33,6 +33,7 @@ _MOST_LISTENERS = 64
 _PAUSE = 0.35
 _QUIET = 15.0  # seconds after which a listener is told that the dashboard is still there
 _MOST_COMPARED = 4
+_MOST_LISTED = 200
 
 Row: TypeAlias = tuple[Entry, Watched, bool]
 
@@ -65,13 +66,13 @@ class Dashboard:
             Route("/describe", self._describe, methods=post),
             Route("/plan", self._plan, methods=post),
             Route("/compare", self._compare, methods=get),
-            Route("/runs/{run:int}", self._run, methods=get),
-            Route("/runs/{run:int}/events", self._events, methods=get),
-            Route("/runs/{run:int}/start", self._start, methods=post),
-            Route("/runs/{run:int}/pause", self._pause, methods=post),
-            Route("/runs/{run:int}/resume", self._resume, methods=post),
-            Route("/runs/{run:int}/remove", self._remove, methods=post),
-            Route("/runs/{run:int}/{file}", self._file, methods=get),
+            Route("/runs/{run}", self._run, methods=get),
+            Route("/runs/{run}/events", self._events, methods=get),
+            Route("/runs/{run}/start", self._start, methods=post),
+            Route("/runs/{run}/pause", self._pause, methods=post),
+            Route("/runs/{run}/resume", self._resume, methods=post),
+            Route("/runs/{run}/remove", self._remove, methods=post),
+            Route("/runs/{run}/{file}", self._file, methods=get),
             Route("/static/{file}", _static, methods=get),
             Route(DOOR, self._door, methods=["GET", "POST"]),
         ]
@@ -86,10 +87,12 @@ class Dashboard:
     async def _runs(self, request: Request) -> Response:
         return HTMLResponse(await run_in_threadpool(self._drawn, pages.runs))
 
-    def _drawn(self, draw: Callable[[list[Row]], str], runs: list[int] | None = None) -> str:
+    def _drawn(self, draw: Callable[[list[Row]], str], runs: list[str] | None = None) -> str:
         """A picture of these runs, or of all, while none of them changes."""
         with self._watch.still():
-            entries = self._store.entries() if runs is None else map(self._entry, runs)
+            entries = (
+                self._store.entries()[:_MOST_LISTED] if runs is None else map(self._entry, runs)
+            )
             return draw([self._row(entry) for entry in entries])
 
     def _row(self, entry: Entry) -> Row:
@@ -103,8 +106,8 @@ class Dashboard:
     async def _form(self, request: Request) -> Response:
         like = request.query_params.get("like", "")
         values, text = dict(form.DEFAULTS), ""
-        if like.isdecimal():
-            entry = self._entry(int(like))
+        if like:
+            entry = self._entry(like)
             values, text = (entry.form, "") if entry.form else (values, entry.experiment)
         return HTMLResponse(pages.describe(values, text=text))
 
@@ -200,8 +203,7 @@ class Dashboard:
         return _see("/")
 
     async def _compare(self, request: Request) -> Response:
-        asked = [one for one in request.query_params.getlist("run") if one.isdecimal()]
-        chosen = list(dict.fromkeys(int(one) for one in asked))[:_MOST_COMPARED]
+        chosen = list(dict.fromkeys(request.query_params.getlist("run")))[:_MOST_COMPARED]
         if len(chosen) < 2:
             raise HTTPException(422, f"Mark two to {_MOST_COMPARED} runs in the list to compare.")
         return HTMLResponse(await run_in_threadpool(self._drawn, pages.comparison, chosen))
@@ -292,10 +294,10 @@ class Dashboard:
     def _entry_of(self, request: Request) -> Entry:
         return self._entry(request.path_params["run"])
 
-    def _entry(self, run: int) -> Entry:
+    def _entry(self, number: str) -> Entry:
         try:
-            return self._store.entry(run)
-        except KeyError:
+            return self._store.entry(int(number))
+        except (KeyError, ValueError):
             raise HTTPException(404, "There is no such run.") from None
 
 
