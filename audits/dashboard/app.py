@@ -19,13 +19,15 @@ from starlette.routing import Route
 
 from accountants import validate
 from audits.dashboard import form, pages
+from audits.dashboard.federation import commands, invite
 from audits.dashboard.guard import DOOR, Guard
 from audits.dashboard.panels import made, runs_table
 from audits.dashboard.planner import PlanError, facts, plan
 from audits.dashboard.runner import Runner
 from audits.dashboard.settings import Settings, offered
-from audits.dashboard.store import Entry, Store
+from audits.dashboard.store import Entry, State, Store
 from audits.dashboard.watched import Watch, Watched
+from audits.dashboard.words import certified_costs
 
 _MOST_BYTES = 1_000_000
 _MOST_FIELDS = 500
@@ -147,7 +149,14 @@ class Dashboard:
         def drawn() -> str:
             with self._watch.seen(entry.id) as watched:
                 alive = self._is_alive(entry)
-                return pages.run(entry, watched, alive, offered(self._data), problem)
+                return pages.run(
+                    entry,
+                    watched,
+                    alive,
+                    offered=offered(self._data),
+                    problem=problem,
+                    to_do=self._to_do(entry),
+                )
 
         return HTMLResponse(await run_in_threadpool(drawn), 422 if problem else 200)
 
@@ -157,25 +166,47 @@ class Dashboard:
             settings = self._settings(await _fields(request))
         except (ValueError, TypeError) as error:
             return await self._run_page(entry, str(error))
-        if not self._store.start(entry.id, settings):
+        state: State = "going"
+        if settings["where"] != "here":
+            state = "paused"  # until its holders have joined
+            try:
+                await run_in_threadpool(self._invite, entry, settings)
+            except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+                return await self._run_page(entry, str(error))
+        if not self._store.start(entry.id, settings, state):
             raise HTTPException(409, "This run has been started already.")
         return _see(f"/runs/{entry.id}")
 
+    def _to_do(self, entry: Entry) -> list[str]:
+        """What a run's holders are to do."""
+        settings = Settings.of(entry.settings)
+        if settings.where == "here":
+            return []
+        return commands(self._runner.folder_of(entry.id), settings)
+
+    def _invite(self, entry: Entry, settings: Mapping[str, Any]) -> None:
+        invite(self._runner.folder_of(entry.id), entry.experiment, Settings.of(settings))
+
     def _settings(self, values: Mapping[str, str]) -> dict[str, Any]:
         """Checked settings; of files, only those that were offered."""
-        given: dict[str, Any] = {}
+        given: dict[str, Any] = {"where": values.get("where") or "here"}
         known = offered(self._data)
         for name in ("data", "held_out"):
             if chosen := values.get(name, ""):
                 validate.one_of(name, chosen, known)
                 given[name] = str((self._data / chosen).resolve())
-        if given.get("data"):
+        if given["where"] != "here":
+            given.pop("data", None)
+            given |= {name: values.get(name, "") for name in ("target", "host", "listen")}
+            given["port"] = _whole("port", values)
+        elif given.get("data"):
             given |= {name: values.get(name, "") for name in ("target", "client")}
         else:
             given.pop("held_out", None)
             given["made_up"] = _whole("made_up", values)
         given["seed"] = _whole("seed", values)
-        if text := values.get("limit", "").strip():
+        text = values.get("limit", "").strip()
+        if text and given["where"] == "here":
             try:
                 given["limit"] = float(text)
             except ValueError:
@@ -269,7 +300,7 @@ class Dashboard:
         """A file of a run by its public name; no other can be named."""
         answer = entry.answer
         files: dict[str, Callable[[], str]] = {"experiment.toml": lambda: entry.experiment}
-        costs = answer["costs"] if answer else entry.plan
+        costs = certified_costs(entry) or entry.plan
         for number, cost in enumerate(costs, start=1):
             if found := cost["certificate"]:
                 files[f"certificate-{number}.json"] = partial(json.dumps, found, indent=2)
