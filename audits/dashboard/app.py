@@ -1,5 +1,7 @@
 """The dashboard as an ASGI application: what each address answers."""
 
+import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -137,9 +139,11 @@ class Dashboard:
     async def _plan(self, request: Request) -> Response:
         try:
             text = form.to_toml(await _fields(request))
-            planned = await run_in_threadpool(plan, text)
+            async with _left_alone(request) as is_unwanted:
+                planned = await run_in_threadpool(plan, text, unwanted=is_unwanted)
         except (form.FormError, PlanError) as error:
-            return HTMLResponse(pages.problem_fragment(str(error)), 422)
+            # What is half typed is no error that a browser's console should speak of.
+            return HTMLResponse(pages.problem_fragment(str(error)))
         return HTMLResponse(pages.plan_fragment(planned, float(facts(text)["delta"])))
 
     async def _run(self, request: Request) -> Response:
@@ -360,6 +364,25 @@ async def _fields(request: Request) -> dict[str, str]:
     except ValueError:
         raise HTTPException(400, "This must be a form's fields, in UTF-8.") from None
     return {name: values[-1].replace("\r\n", "\n") for name, values in found.items()}
+
+
+@contextlib.asynccontextmanager
+async def _left_alone(request: Request) -> AsyncIterator[Callable[[], bool]]:
+    """Whether the browser waits no more: while somebody types, most previews are out of date."""
+    gone = threading.Event()
+
+    async def look() -> None:
+        while not gone.is_set():
+            if await request.is_disconnected():
+                gone.set()
+            await anyio.sleep(_PAUSE)
+
+    looking = asyncio.create_task(look())
+    try:
+        yield gone.is_set
+    finally:
+        gone.set()
+        looking.cancel()
 
 
 def _see(where: str) -> RedirectResponse:

@@ -1,11 +1,14 @@
 """Runs over holders: the coordinator's folder, and what its holders are to be told."""
 
+import os
 import shlex
 import shutil
 from pathlib import Path
 
 from audits.dashboard.process import RunFolder
 from audits.dashboard.settings import Settings
+
+_LONGEST_SOCKET = 100  # bytes of a path, on every system
 
 
 def invite(folder: RunFolder, experiment: str, settings: Settings) -> None:
@@ -24,6 +27,12 @@ def invite(folder: RunFolder, experiment: str, settings: Settings) -> None:
     partial = folder.path / "federation.partial"
     shutil.rmtree(partial, ignore_errors=True)
     made = Experiment.from_toml(experiment)
+    door = site.door(folder.federation, made.clients - 1)
+    if settings.where == "holders" and len(os.fsencode(door)) > _LONGEST_SOCKET:
+        raise ValueError(
+            f"`--folder` must be so short that the sockets in it have at most {_LONGEST_SOCKET} "
+            f"bytes, got {door}."
+        )
     site.prepare(partial, made, host=settings.host, port=settings.port)
     partial.rename(folder.federation)
 

@@ -121,6 +121,7 @@ def run(
             tag("section", controls(entry, watched, alive)),
         ]
         panels = {"downloads": panels["downloads"]}
+    sections.append(_holders(entry, to_do))
     sections += [_panel(name, content) for name, content in panels.items()]
     again = f"/describe?like={entry.id}"
     return page(
@@ -128,7 +129,6 @@ def run(
         tag("p", f"Run {entry.id}", class_="kicker"),
         tag("h1", entry.name),
         announcer,
-        _holders(entry, to_do),
         *sections,
         _settings(entry),
         details("The experiment's file", tag("pre", entry.experiment, tabindex="0")),
@@ -140,17 +140,17 @@ def run(
 def _holders(entry: Entry, to_do: Sequence[str]) -> Markup:
     if not to_do or entry.state in ("described", "finished"):
         return Markup()
-    return join(
-        [
-            tag("h2", "Holders"),
-            tag(
-                "p",
-                "Each holder has an invitation: a folder with its keys, the experiment to read, "
-                "and a permission, which its owner may change. It is as secret as its keys. A "
-                "holder puts its records beside it and joins; when all have, go on.",
-            ),
-            tag("pre", "\n".join(to_do), tabindex="0"),
-        ]
+    return tag(
+        "details",
+        tag("summary", "What the holders are to do"),
+        tag(
+            "p",
+            "Each holder has an invitation: a folder with its keys, the experiment to read, and a "
+            "permission, which its owner may change. It is as secret as its keys. A holder puts "
+            "its records beside it and joins; when all have, go on.",
+        ),
+        tag("pre", "\n".join(to_do), tabindex="0"),
+        open="" if entry.state == "paused" else None,
     )
 
 

@@ -75,7 +75,8 @@ def controls(entry: Entry, watched: Watched, alive: bool) -> Markup:
 def costs(entry: Entry, watched: Watched, alive: bool) -> Markup:
     """ε in each scope: planned, spent by whoever has spent most, and certified in the end."""
     delta = float(facts(entry.experiment)["delta"])
-    final = words.certified_costs(entry) or [None] * len(entry.plan)
+    certified = words.certified_costs(entry)
+    final: list[dict[str, Any] | None] = [*(certified or [])] or [None] * len(entry.plan)
     rows = []
     for planned, done in zip(entry.plan, final, strict=True):
         scope = planned["scope"]
@@ -89,7 +90,7 @@ def costs(entry: Entry, watched: Watched, alive: bool) -> Markup:
         rows.append(row)
     columns = ["Neighbouring data sets, and who looks", "planned, all rounds"]
     columns += ["spent so far ≤"] if watched.rounds else []
-    columns += ["certified of what was run"] if words.certified_costs(entry) else []
+    columns += ["certified of what was run"] if certified else []
     caption = f"ε at δ = {delta:g}, of the client who spends most."
     reasons = [cost for cost in entry.plan if cost["refusal"]]
     return join(
