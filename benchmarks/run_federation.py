@@ -95,7 +95,7 @@ def holders(folder, local):
                     subprocess.Popen(
                         command(
                             *("join", own / "permission.toml", "--socket", site.door(folder, m)),
-                            *("--idle", MOST_SECONDS, *node),
+                            *("--idle", 120, *node),
                         ),
                         stdout=log,
                         stderr=subprocess.STDOUT,
@@ -122,6 +122,7 @@ def main():
     parser.add_argument("--local", action="store_true", help="without Flower")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=float, default=30.0)
+    parser.add_argument("--most-seconds", type=float, default=MOST_SECONDS)
     given = parser.parse_args()
     planned, records, port = experiment(given.rounds), list(tables()), free_port()
     began = time.monotonic()
@@ -138,7 +139,7 @@ def main():
                 ),
                 check=True,
                 stdout=subprocess.PIPE,
-                timeout=MOST_SECONDS,
+                timeout=given.most_seconds,
             )
         found = json.loads(served.stdout)
         posterior = in_process(planned, records)
