@@ -1,14 +1,17 @@
-"""Writes the generated parts of README.md: each lies between `<!-- name -->` and `<!-- end -->`.
+"""Writes the tables of README.md and of some pages, and README's picture.
 
     .venv/bin/python docs/make_readme.py
 
-All figures come from recorded runs; a test checks that the committed README is what this makes.
+A table lies between `<!-- name -->` and `<!-- end -->`. All figures come from recorded runs, the
+picture's from the accountants; a test checks that the committed files are what this makes.
 """
 
 import collections
 import json
 import math
+import re
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +21,16 @@ from audits.papers.checks import records
 from audits.papers.studies import STUDIES, recorded
 from audits.peers import scoreboard
 from audits.peers.peer import PEERS
+from audits.report import accounting
+from audits.report.sections import summary
 from audits.specimens import LINTS, SPECIMENS
 from audits.specimens.examine import REPORTED_DELTA
 from audits.specimens.record import recorded as recorded_zoo
 from audits.wording import PAPERS, down, up
 
-README = Path(__file__).parents[1] / "README.md"
-RESULTS = README.with_name("benchmarks") / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PICTURE = ROOT / "docs" / "readings.svg"
 VERDICTS = ("HOLDS", "HOLDS_IF", "REFUTED", "NOT_TESTABLE")
 
 
@@ -172,30 +178,50 @@ def studies() -> str:
         record = recorded(name)
         if record is None:
             raise ValueError(f"`{name}` must have a record, got none.")
-        link = f"[tables and figures](audits/papers/recorded/{name}.json)"
-        lines.append(f"| `{name}` | {record['summary']} | {link}, {len(record['seeds'])} seeds |")
+        seeds = len(record["seeds"])
+        lines.append(f"| `{name}` | {record['summary']} | `{name}.json`, {seeds} seeds |")
     return "\n".join(lines)
 
 
-PARTS = {
-    "support table": support_table,
-    "accounting peers": accounting_peers,
-    "known answers": known_answers,
-    "auditing peers": auditing_peers,
-    "zoo": zoo,
-    "ledger": ledger,
-    "studies": studies,
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"known answers": known_answers},
+    "docs/compared.md": {
+        "accounting peers": accounting_peers,
+        "support table": support_table,
+        "auditing peers": auditing_peers,
+    },
+    "docs/zoo.md": {"zoo": zoo},
+    "docs/papers.md": {"ledger": ledger, "studies": studies},
 }
 
 
-def page() -> str:
-    """README.md with its generated parts made anew."""
-    text = README.read_text(encoding="utf-8")
-    for name, make in PARTS.items():
+def page(file: str) -> str:
+    """A file of `PARTS` with its tables made anew."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for name, make in PARTS[file].items():
         before, rest = text.split(f"<!-- {name} -->\n")
         _, after = rest.split("\n<!-- end -->", maxsplit=1)
         text = f"{before}<!-- {name} -->\n{make()}\n<!-- end -->{after}"
     return text
+
+
+def picture() -> str:
+    """The report's first picture as a file of its own, with the colours that it needs."""
+    figure = summary.readings(accounting.readings())
+    (svg,) = re.findall("<svg.*?</svg>", figure, re.DOTALL)
+    (title,) = re.findall('class="conclusion">(.*?)</p>', figure)
+    words = f'<text x="6" y="-12" class="figure">{title.split(": ")[0]}</text>'
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)[0])
+    box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 -32 {width:g} {height + 32:g}"'
+    svg = re.sub(r'viewBox="[^"]*"', box, svg, count=1)
+    return svg.replace("</title>", f"</title><style>{_STYLE}</style>{words}", 1) + "\n"
+
+
+_STYLE = (
+    "text{font:14px system-ui,sans-serif;fill:#1c2024}.figure{font-weight:600}"
+    ".grid{stroke:#d8dbdd}.bar{fill:#1f4e8c}"
+    "@media(prefers-color-scheme:dark){text{fill:#e4e7e9}.grid{stroke:#363c42}.bar{fill:#8fb8f2}}"
+)
 
 
 def _outwards(lower: float, upper: float) -> str:
@@ -213,4 +239,6 @@ def _source(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(page(), encoding="utf-8")
+    for file in PARTS:
+        (ROOT / file).write_text(page(file), encoding="utf-8")
+    PICTURE.write_text(picture(), encoding="utf-8")

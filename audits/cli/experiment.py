@@ -142,7 +142,7 @@ def _plan(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps({"name": experiment.name, "plan": [_as_json(c) for c in costs]}, indent=2))
     else:
-        print(_title(experiment))
+        print(title(experiment))
         print(_table(costs, experiment.delta))
     return 0
 
@@ -157,7 +157,7 @@ def _run(given: argparse.Namespace) -> int:
         if (path := getattr(given, option)) is not None:
             options.check_writable(f"--{option}", Path(path))
     print(f"running {experiment.rounds} rounds", file=sys.stderr)
-    with _alone(given.checkpoint):
+    with alone(given.checkpoint):
         run = _observed(experiment, given)
     if given.transcript is not None:
         text = public_json(run.transcript, experiment.scopes)
@@ -168,7 +168,7 @@ def _run(given: argparse.Namespace) -> int:
         answer = {"name": experiment.name, **estimate, "costs": [_as_json(c) for c in costs]}
         print(json.dumps(answer, indent=2))
         return 0
-    print(_title(experiment))
+    print(title(experiment))
     deviations = estimate.get("std", [None] * len(estimate["mean"]))
     for index, (mean, std) in enumerate(zip(estimate["mean"], deviations, strict=True)):
         print(f"  θ[{index}] = {mean:.6g}" + ("" if std is None else f" ± {std:.3g}"))
@@ -189,7 +189,7 @@ def _observed(experiment: "Experiment", given: argparse.Namespace) -> "Run":
     held_out = budget = None
     if given.held_out is not None:
         records = read_records(Path(given.held_out), **names)
-        held_out = _fitting(experiment, "--held-out", [records])[0]
+        held_out = fitting(experiment, "--held-out", [records])[0]
     if given.limit is not None:
         budget = Budget(
             target_epsilon=validate.positive("--limit", given.limit),
@@ -200,7 +200,7 @@ def _observed(experiment: "Experiment", given: argparse.Namespace) -> "Run":
         observer = given.progress and stack.enter_context(ProgressWriter(given.progress))
         return observed_run(
             experiment,
-            _fitting(experiment, "--data", shards),
+            fitting(experiment, "--data", shards),
             np.random.default_rng(validate.count("--seed", given.seed, minimum=0)),
             observer=observer,
             checkpoint=given.checkpoint,
@@ -210,7 +210,7 @@ def _observed(experiment: "Experiment", given: argparse.Namespace) -> "Run":
 
 
 @contextlib.contextmanager
-def _alone(checkpoint: str | None) -> Iterator[None]:
+def alone(checkpoint: str | None) -> Iterator[None]:
     """Two runs that wrote one checkpoint would each undo what the other has done."""
     if checkpoint is None:
         yield
@@ -228,7 +228,7 @@ def _alone(checkpoint: str | None) -> Iterator[None]:
         yield
 
 
-def _fitting(experiment: "Experiment", option: str, shards: "list[Shard]") -> "list[Shard]":
+def fitting(experiment: "Experiment", option: str, shards: "list[Shard]") -> "list[Shard]":
     """Records as the model has them: classes 0 and 1 become −1 and +1 of logistic regression."""
     from pvi import LogisticRegression, Shard
 
@@ -268,7 +268,7 @@ def _assay(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps([json.loads(one.to_json()) for one in found], indent=2))
     else:
-        print(_title(experiment))
+        print(title(experiment))
         print(*(one.explain() for one in found), sep="\n\n")
     return 1 if any(_is_bad(one) for one in found) else 0
 
@@ -292,7 +292,8 @@ def _claim(given: argparse.Namespace, experiment: "Experiment", scope: "Scope") 
     return None
 
 
-def _title(experiment: "Experiment") -> str:
+def title(experiment: "Experiment") -> str:
+    """What is run, in a line."""
     name = f"{experiment.name}: " if experiment.name else ""
     kind = type(experiment.mechanism).__name__
     return f"{name}{kind}, {experiment.clients} clients, {experiment.rounds} rounds"

@@ -1,7 +1,9 @@
 """`dp-assay join`: a data owner's holder, which answers what its owner allows."""
 
 import argparse
+import contextlib
 import signal
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,8 @@ _EXAMPLE = """\
 examples:
   dp-assay join permission.toml --socket holder.sock
       answers couriers on this machine until it is ended
+  dp-assay join permission.toml --socket holder.sock --node node.toml
+      and starts a Flower node, which calls the coordinator's server and carries questions here
   dp-assay join permission.toml --certificate
       what everything that was ever answered costs at most
 
@@ -35,6 +39,11 @@ def add(commands: Commands) -> None:
     )
     join.add_argument("file", metavar="FILE", help="the permission, TOML")
     join.add_argument("--socket", metavar="FILE", help="where couriers ask")
+    join.add_argument(
+        "--node",
+        metavar="FILE",
+        help="node.toml of an invitation: start a Flower node that carries questions here",
+    )
     join.add_argument(
         "--group", action="store_true", help="couriers may be other users of the socket's group"
     )
@@ -61,7 +70,10 @@ def _join(given: argparse.Namespace) -> int:
     holder = Holder(permission)
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
-    with holder.alone():
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(holder.alone())
+        if given.node is not None:
+            _start_node(stack, Path(given.node), Path(given.socket))
         print(f"answering {permission.coordinator} at {given.socket}", flush=True)
         local_socket.serve(
             Path(given.socket),
@@ -73,6 +85,22 @@ def _join(given: argparse.Namespace) -> int:
     said_no = ", ".join(f"{count} by {kind}" for kind, count in sorted(holder.refusals.items()))
     print(f"ended; refused: {said_no or 'nothing'}")
     return 0
+
+
+def _start_node(stack: contextlib.ExitStack, file: Path, socket_file: Path) -> None:
+    """A courier of Flower's on this machine, until the holder ends."""
+    from mechanisms.federated import flower
+
+    body = tomllib.loads(file.read_text(encoding="utf-8"))
+    stack.enter_context(
+        flower.node(
+            file.parent,
+            server=validate.text("server", body.get("server")),
+            client=validate.count("client", body.get("client"), minimum=0),
+            socket_file=socket_file,
+            port=flower.free_port(),
+        )
+    )
 
 
 def _print_certificate(permission: "Permission", *, as_json: bool) -> None:

@@ -34,6 +34,7 @@ from audits.cli import (
     join,
     remaining,
     report,
+    serve,
     study,
     verify,
     zoo,
@@ -51,6 +52,7 @@ _COMMANDS = (
     verify,
     experiment,
     dashboard,
+    serve,
     join,
     audit,
     zoo,
@@ -66,7 +68,7 @@ What does it cost?   epsilon, calibrate, remaining, explain, crosscheck;
                      certify (a page to sign), and verify a certificate
 Your experiment      plan (before), run, assay (certificate and audit in one),
                      dashboard (in a browser)
-A federation         join (your data stay with you)
+A federation         serve (the coordinator), join (a data owner, whose data stay there)
 Is the claim true?   audit (your mechanism), zoo (known flaws), field (other libraries),
                      claims (the papers' statements)
 What was learnt?     study

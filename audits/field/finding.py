@@ -12,6 +12,7 @@ functions draw, each `(data) -> output` or `(data, n) -> n outputs`:
 `prepare()`, where there is one, is called before all draws: for imports that take long.
 """
 
+import ast
 import hashlib
 import importlib
 import pkgutil
@@ -30,6 +31,7 @@ from audits.pairs import Pair
 
 FLAWED, REPAIRED, SOUND = "flawed", "repaired", "sound"
 ROLES = (FLAWED, REPAIRED, SOUND)
+_WORDS = ("promise", "repair", "upstream", "stand_in")
 NOT_PUBLIC = "to be reported upstream first"
 
 
@@ -44,6 +46,7 @@ class Finding:
       roles: Which of `ROLES` it draws.
       library: Its name on the package index.
       requirements: What pip installs, pinned; the library's own first.
+      alone: What pip installs without what that needs in turn, because it no longer installs.
       repaired_requirements: Where the twin is a fixed release, what it needs instead.
       promise: What the library says of itself, in our words, and where.
       claim: That promise as a claim.
@@ -63,6 +66,7 @@ class Finding:
     roles: tuple[str, ...]
     library: str
     requirements: tuple[str, ...]
+    alone: tuple[str, ...]
     promise: str
     claim: Claim
     domain: Domain | None
@@ -77,8 +81,18 @@ class Finding:
 
     @property
     def digest(self) -> str:
-        """Changes when the file does: what was recorded of another one is void."""
-        return hashlib.sha256(self.file.read_bytes()).hexdigest()[:12]
+        """Changes when the file does, but for its words: what was recorded of another is void."""
+        tree = ast.parse(self.file.read_text(encoding="utf-8"))
+        tree.body = tree.body[1:]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Dict):
+                kept = [
+                    (key, value)
+                    for key, value in zip(node.keys, node.values, strict=True)
+                    if not (isinstance(key, ast.Constant) and key.value in _WORDS)
+                ]
+                node.keys, node.values = [key for key, _ in kept], [value for _, value in kept]
+        return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
 
     @property
     def is_flaw(self) -> bool:
@@ -90,10 +104,10 @@ class Finding:
         """Whether a flaw may be named on the front pages."""
         return not self.is_flaw or self.upstream is not None
 
-    def needs(self, role: str) -> tuple[str, ...]:
-        """What pip installs for a role."""
+    def needs(self, role: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What pip installs for a role, and what it installs alone."""
         fixed = role == REPAIRED and self.repaired_requirements
-        return self.repaired_requirements if fixed else self.requirements
+        return (self.repaired_requirements, ()) if fixed else (self.requirements, self.alone)
 
 
 def read(module: ModuleType) -> Finding:
@@ -110,7 +124,7 @@ def read(module: ModuleType) -> Finding:
     required |= {"repair"} if FLAWED in roles else set()
     optional: dict[str, Any] = {
         "repair": "", "upstream": None, "stand_in": "", "repaired_requirements": (),
-        "max_samples": 20_000, "chunk_size": 256, "domain": None, "pair": None,
+        "alone": (), "max_samples": 20_000, "chunk_size": 256, "domain": None, "pair": None,
     }  # fmt: skip
     unknown = about.keys() - required - optional.keys()
     if required - about.keys() or unknown:
@@ -131,6 +145,7 @@ def read(module: ModuleType) -> Finding:
             "why": why.strip(),
             "roles": roles,
             "requirements": tuple(about["requirements"]),
+            "alone": tuple(about.get("alone", ())),
             "repaired_requirements": tuple(about.get("repaired_requirements", ())),
             "claim": _claim(about["claim"]),
             "domain": Domain(**about["domain"]) if about.get("domain") else None,

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,10 +41,8 @@ class Library:
       seconds: The most time for one question.
     """
 
-    one_at_a_time: ClassVar[bool] = True
-
     def __init__(self, finding: Finding, role: str, seconds: float) -> None:
-        python = str(environment.python(finding.needs(role)))
+        python = str(environment.python(*finding.needs(role)))
         self._folder = TemporaryDirectory(prefix="dp-assay-field-")
         command = [python, "-E", "-s", str(_SCRIPT), str(finding.file), role]
         self._process = Beside(command, start=_START, folder=self._folder.name)

@@ -1,7 +1,7 @@
 """What came of every finding, in a file that an interrupted run goes on from."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,17 @@ class Record:
                 continue
             note(f"[{number}/{len(waiting)}] {one.name}, {role}")
             self.keep(examine(one, role, seconds=seconds, seed=seed))
+
+    def take(self, others: Iterable["Record"], chosen: Collection[Finding]) -> None:
+        """What others say of these goes before what is said here; all else, failures too, goes."""
+        kept: dict[str, Any] = {}
+        for record in (self, *others):
+            for one, outcome in record.outcomes(chosen):
+                name = f"{one.name} {outcome.role}"
+                if outcome.word != FAILED:
+                    kept[name] = record._body["outcomes"][name]
+        self._body["outcomes"] = {name: kept[name] for name in sorted(kept)}
+        write_sealed(self.path, self._body)
 
     def keep(self, outcome: Outcome) -> None:
         """Writes an outcome down, beside what others have written since."""

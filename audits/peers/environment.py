@@ -35,20 +35,25 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "dp-assay" / "environments"
 
 
-def folder(requirements: Sequence[str]) -> Path:
+def folder(requirements: Sequence[str], alone: Sequence[str] = ()) -> Path:
     """The folder of the environment with these requirements, whether it is there or not."""
     wanted = sorted(validate.sequence("requirements", requirements, _text, least=1))
+    wanted += [f"{one} alone" for one in sorted(validate.sequence("alone", alone, _text))]
     digest = hashlib.sha256("\n".join([sys.version, *wanted]).encode()).hexdigest()[:16]
     return cache_folder() / digest
 
 
-def python(requirements: Sequence[str]) -> Path:
+def python(requirements: Sequence[str], alone: Sequence[str] = ()) -> Path:
     """The interpreter of an environment in which exactly these requirements are installed.
+
+    Args:
+      requirements: With what they need in turn.
+      alone: Without: of old releases that pin what no longer installs, and work with later ones.
 
     Raises:
       InstallError: pip could not install them; the message ends with what it said.
     """
-    place = folder(requirements)
+    place = folder(requirements, alone)
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -57,13 +62,16 @@ def python(requirements: Sequence[str]) -> Path:
             shutil.rmtree(place, ignore_errors=True)
             venv.create(place, with_pip=True, symlinks=True)
             _install(interpreter, requirements)
-            (place / _MARKER).write_text("\n".join(requirements) + "\n", encoding="utf-8")
+            if alone:
+                _install(interpreter, alone, "--no-deps")
+            listed = "\n".join([*requirements, *alone])
+            (place / _MARKER).write_text(listed + "\n", encoding="utf-8")
     return interpreter
 
 
-def _install(interpreter: Path, requirements: Sequence[str]) -> None:
+def _install(interpreter: Path, requirements: Sequence[str], *more: str) -> None:
     command = [str(interpreter), "-m", "pip", "install", "--quiet"]
-    options = ["--disable-pip-version-check", "--no-input"]
+    options = ["--disable-pip-version-check", "--no-input", *more]
     try:
         done = subprocess.run(
             [*command, *options, *requirements],

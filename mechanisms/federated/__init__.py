@@ -5,7 +5,7 @@ they allow. A `Coordinator` runs an experiment's rounds over holders. What carri
 them is a `Courier`, and need not be trusted.
 """
 
-from mechanisms.federated.coordinator import Coordinator, HolderRefusedError
+from mechanisms.federated.coordinator import Coordinator, HolderRefusedError, NobodyAnswersError
 from mechanisms.federated.courier import Courier, InProcess, LocalSockets
 from mechanisms.federated.holder import Holder
 from mechanisms.federated.permission import Permission, PermissionRefusedError
@@ -18,6 +18,7 @@ __all__ = [
     "HolderRefusedError",
     "InProcess",
     "LocalSockets",
+    "NobodyAnswersError",
     "Permission",
     "PermissionRefusedError",
     "Seal",

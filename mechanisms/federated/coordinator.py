@@ -59,6 +59,10 @@ class HolderRefusedError(ValueError):
     """A holder does not take part."""
 
 
+class NobodyAnswersError(ConnectionError):
+    """No holder can be reached. What was made is saved; the same call goes on from there."""
+
+
 class Coordinator:
     """Runs an experiment over holders.
 
@@ -169,6 +173,7 @@ class Coordinator:
 
         Raises:
           HolderRefusedError: A holder does not take part at all.
+        NobodyAnswersError: No holder can be reached.
         """
         course, experiment = self._course, self.experiment
         self._teller.begin(self, course.change, course.note)
@@ -246,6 +251,10 @@ class Coordinator:
             members = []  # nobody pays for a group that can only be void
         self._look_after_strays(members)
         updates = self._updates(members)
+        if course.stray >= set(range(self.experiment.clients)) - set(course.left_out) != set():
+            raise NobodyAnswersError(
+                f"no holder has answered in round {server.round}; the run can be taken up again"
+            )
         missing = [m for m in group if m not in updates]
         if missing:
             self._remark(f"without clients {missing}")

@@ -3,15 +3,19 @@
 A courier may lose, delay, double and reorder what it carries: the protocol minds none of that.
 """
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
 from accountants import validate
-from mechanisms.federated import local_socket
-from mechanisms.federated.local_socket import Answer, DoorError
+from mechanisms.federated.courier_app import doors
+from mechanisms.federated.courier_app.doors import DoorError
+from mechanisms.federated.local_socket import Answer
 from mechanisms.federated.seal import SealError
+
+_PAUSE = 0.2
 
 
 class Courier(Protocol):
@@ -57,12 +61,15 @@ class LocalSockets:
 
     def exchange(self, asked: Mapping[int, bytes]) -> Mapping[int, bytes]:
         """The answers of all who opened; they are asked at the same time."""
+        until = time.monotonic() + self._patience
 
         def ask(client: int) -> bytes | None:
-            try:
-                return local_socket.ask(self._doors[client], asked[client], patience=self._patience)
-            except DoorError:
-                return None
+            while (left := until - time.monotonic()) > 0:
+                try:
+                    return doors.ask(self._doors[client], asked[client], patience=left)
+                except DoorError:  # a holder that was ended may be back in a moment
+                    time.sleep(min(_PAUSE, left))
+            return None
 
         if not asked:
             return {}

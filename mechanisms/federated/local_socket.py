@@ -13,19 +13,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from accountants import validate
-from mechanisms.federated.seal import CODE, SealError
-from pvi.wire import MOST_BYTES
+from mechanisms.federated.courier_app.doors import MOST_BYTES, PATIENCE, receive, send
+from mechanisms.federated.seal import SealError
 
 Answer: TypeAlias = Callable[[bytes], bytes]
-_LENGTH = 8
-_CHUNK = 2**20
 _LONGEST_PATH = 100  # what every system takes
-_PATIENCE = 30.0
 _TICK = 0.2
-
-
-class DoorError(OSError):
-    """Nobody answers at a holder's socket, or not in time."""
 
 
 def serve(
@@ -33,8 +26,9 @@ def serve(
     answer: Answer,
     *,
     mode: int = 0o600,
+    most: int = MOST_BYTES,
     idle: float | None = None,
-    patience: float = _PATIENCE,
+    patience: float = PATIENCE,
     stopped: Callable[[], bool] = lambda: False,
 ) -> None:
     """Answers one courier after the other.
@@ -43,6 +37,7 @@ def serve(
       path: The socket's file; one that is left over from an earlier process is replaced.
       answer: Gives the answer; on a `SealError` the connection is closed without one.
       mode: Who may connect: 0600 for the same user, 0660 for a group of which the courier is.
+      most: The longest question.
       idle: Seconds without a question after which this ends; None for never.
       patience: Seconds for one question to come in, and for its answer to be taken.
       stopped: Asked several times a second whether to end.
@@ -70,30 +65,12 @@ def serve(
                     continue
                 with guest:
                     try:
-                        _serve_one(guest, answer, patience)
+                        _serve_one(guest, answer, patience, most)
                     except (OSError, SealError):
                         continue  # the courier has gone, dawdled, or has no seal
                 last = time.monotonic()
         finally:
             file.unlink(missing_ok=True)
-
-
-def ask(path: str | os.PathLike[str], content: bytes, *, patience: float = _PATIENCE) -> bytes:
-    """The answer to one question.
-
-    Raises:
-      DoorError: There is none.
-    """
-    file = _socket_file(path)
-    until = time.monotonic() + patience
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as own:
-            own.settimeout(patience)
-            own.connect(os.fspath(file))
-            _send(own, content, until)
-            return _receive(own, until)
-    except OSError as error:
-        raise DoorError(f"no answer from the holder at {file}: {error}") from error
 
 
 def _socket_file(path: str | os.PathLike[str]) -> Path:
@@ -103,41 +80,6 @@ def _socket_file(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def _serve_one(guest: socket.socket, answer: Answer, patience: float) -> None:
-    asked = _receive(guest, time.monotonic() + patience)
-    _send(guest, answer(asked), time.monotonic() + patience)
-
-
-def _send(own: socket.socket, content: bytes, until: float) -> None:
-    _wait(own, until)
-    own.sendall(len(content).to_bytes(_LENGTH, "big"))
-    for start in range(0, len(content), _CHUNK):
-        _wait(own, until)
-        own.sendall(content[start : start + _CHUNK])
-
-
-def _receive(own: socket.socket, until: float) -> bytes:
-    size = int.from_bytes(_exactly(own, _LENGTH, until), "big")
-    if size > MOST_BYTES + CODE:
-        raise OSError(f"a message of {size} bytes is too long")
-    return _exactly(own, size, until)
-
-
-def _exactly(own: socket.socket, size: int, until: float) -> bytes:
-    parts, missing = [], size
-    while missing:
-        _wait(own, until)
-        part = own.recv(min(missing, _CHUNK))
-        if not part:
-            raise ConnectionError("the other side has gone")
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)
-
-
-def _wait(own: socket.socket, until: float) -> None:
-    """A deadline for the whole, which a trickle of bytes does not move."""
-    left = until - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("it took too long")
-    own.settimeout(left)
+def _serve_one(guest: socket.socket, answer: Answer, patience: float, most: int) -> None:
+    asked = receive(guest, time.monotonic() + patience, most)
+    send(guest, answer(asked), time.monotonic() + patience)

@@ -87,6 +87,8 @@ def test_percentile_clipping_costs_as_much_as_is_said():
         "docs/sampling.md",
         "docs/pytest.md",
         "docs/workers.md",
+        "docs/papers.md",
+        "docs/zoo.md",
         "README.md",
     ],
 )

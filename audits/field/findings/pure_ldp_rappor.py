@@ -17,6 +17,7 @@ ABOUT = {
         "scipy==1.13.1",
         "scikit-learn==1.5.2",
         "statsmodels==0.14.4",
+        "pandas==2.2.3",
     ],
     "promise": "The client implements RAPPOR's permanent randomised response, and "
     "convert_eps_to_f(ε) gives the f at which a report costs ε (docstrings of RAPPORClient). It "

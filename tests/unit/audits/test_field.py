@@ -9,12 +9,12 @@ import pytest
 
 from audits.field import examine as examining
 from audits.field import library as libraries
+from audits.field import pages, served
 from audits.field import record as records
-from audits.field import served
 from audits.field.examine import FAILED, Outcome, examine
 from audits.field.finding import FLAWED, REPAIRED, findings_by_name, named, read
 from audits.field.library import Library, LostError, encoded
-from audits.field.record import RECORD, Record, table
+from audits.field.record import RECORD, Record, convicted, table
 from audits.peers import environment
 from audits.peers.environment import InstallError
 from audits.testing.outputs import Raised
@@ -37,7 +37,7 @@ def noise():
 @pytest.fixture
 def finding(tmp_path, monkeypatch):
     """A finding made of the lines that a test gives, in this interpreter's environment."""
-    monkeypatch.setattr(environment, "python", lambda _: sys.executable)
+    monkeypatch.setattr(environment, "python", lambda *_: sys.executable)
     monkeypatch.setattr(libraries, "_START", 10.0)
 
     def make(body, about=ABOUT):
@@ -152,7 +152,7 @@ def test_a_flaw_is_refuted_and_its_twin_is_not(finding):
 
 
 def test_what_cannot_be_installed_has_failed(finding, monkeypatch):
-    def none(_):
+    def none(*_):
         raise InstallError("no such version")
 
     one = finding("def flawed(data):\n    return 1")
@@ -176,10 +176,17 @@ def test_a_run_goes_on_where_it_stopped(finding, tmp_path, monkeypatch):
         Record(path).run([one], seconds=1.0, seed=0)
     assert asked == [FLAWED]
     assert "REFUTED" in table(Record(path).outcomes([one]))
-    one.file.write_text(one.file.read_text() + "# changed\n")
+    one.file.write_text(one.file.read_text().replace("add noise", "or do not") + "# a comment\n")
+    assert len(Record(path).outcomes([one])) == 1
+    other = Record(tmp_path / "other.json")
+    other.take([Record(path)], [one])
+    assert len(Record(other.path).outcomes([one])) == 1
+    one.file.write_text(one.file.read_text() + "changed = 1\n")
     assert Record(path).outcomes([one]) == []
     Record(path).run([one], seconds=1.0, seed=0)
     assert asked == [FLAWED, FLAWED]
+    other.take([], [one])
+    assert '"made_up' not in other.path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -203,10 +210,12 @@ def test_a_finding_draws_something(finding):
 
 def test_every_finding_pins_its_library_and_says_enough():
     for one in findings_by_name().values():
-        for requirement in (*one.requirements, *one.repaired_requirements):
+        for requirement in (*one.requirements, *one.alone, *one.repaired_requirements):
             assert "==" in requirement, one.name
-        assert one.requirements[0].split("==")[0].lower() == one.library.lower(), one.name
-        assert len(one.why) > 80, one.name
+        assert (one.alone or one.requirements)[0].split("==")[0].lower() == one.library.lower(), (
+            one.name
+        )
+        assert len(one.why) > 60, one.name
         assert one.promise, one.name
 
 
@@ -224,3 +233,18 @@ def test_names_and_libraries():
 def test_the_record_is_what_was_expected():
     for one, outcome in Record(RECORD).outcomes(findings_by_name().values()):
         assert outcome.as_expected, (one.name, outcome.role, outcome.word)
+
+
+def test_the_committed_pages_are_what_the_record_makes():
+    found = Record(RECORD).outcomes(findings_by_name().values())
+    made = {"field.md": pages.field_page(found), "disclosure.md": pages.disclosure_page(found)}
+    for name, text in made.items():
+        assert (pages.DOCS / name).read_text(encoding="utf-8") == text, name
+
+
+def test_what_is_not_public_has_a_report_to_send_and_is_marked():
+    found = Record(RECORD).outcomes(findings_by_name().values())
+    text = pages.disclosure_page(found)
+    for one, outcome in convicted(found):
+        assert (f"`dp-assay field {one.name}`" in text) == (one.upstream is None), one.name
+        assert one.flaw.rstrip(".") in pages.field_page([(one, outcome)])

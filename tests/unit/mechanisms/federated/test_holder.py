@@ -23,6 +23,7 @@ from mechanisms import (
 from mechanisms.federated import Holder, Permission, Seal, SealError, local_socket, new_key
 from mechanisms.federated import engagement as engagements
 from mechanisms.federated import holder as holders
+from mechanisms.federated.courier_app import doors
 from mechanisms.federated.messages import (
     Engage,
     Question,
@@ -491,16 +492,16 @@ def test_the_socket_carries_questions_and_answers(tmp_path):
             done.wait(0.02)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         large = os.urandom(3 * 2**20 + 1)
-        assert local_socket.ask(path, large) == large[::-1]
-        with pytest.raises(local_socket.DoorError):
-            local_socket.ask(path, b"stranger")
-        assert local_socket.ask(path, b"") == b""
+        assert doors.ask(path, large) == large[::-1]
+        with pytest.raises(doors.DoorError):
+            doors.ask(path, b"stranger")
+        assert doors.ask(path, b"") == b""
     finally:
         done.set()
         thread.join(10)
     assert not path.exists()
-    with pytest.raises(local_socket.DoorError):
-        local_socket.ask(path, b"")
+    with pytest.raises(doors.DoorError):
+        doors.ask(path, b"")
 
 
 def test_a_socket_ends_when_idle_and_does_not_wait_for_a_trickle(tmp_path):

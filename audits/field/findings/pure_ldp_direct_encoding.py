@@ -1,0 +1,34 @@
+"""Direct encoding: generalised randomised response.
+
+The true value with e^ε/(e^ε + d − 1), each other with 1/(e^ε + d − 1).
+"""
+
+from typing import Any
+
+ABOUT = {
+    "library": "pure-ldp",
+    "requirements": [
+        "pure-ldp==1.2.0",
+        "numpy==1.26.4",
+        "scipy==1.13.1",
+        "scikit-learn==1.5.2",
+        "statsmodels==0.14.4",
+        "pandas==2.2.3",
+    ],
+    "promise": "ε local differential privacy (docstring of DEClient).",
+    "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
+    "domain": {"dimension": 0, "bounds": (0, 9), "dtype": int, "min_records": 1, "max_records": 1},
+}
+
+
+KEPT: dict[str, Any] = {}
+
+
+def prepare() -> None:
+    from pure_ldp.frequency_oracles.direct_encoding import DEClient
+
+    KEPT["client"] = DEClient(epsilon=1.0, d=10, index_mapper=lambda value: value)
+
+
+def sound(data: Any) -> Any:
+    return KEPT["client"].privatise(int(data[0]))
