@@ -14,6 +14,7 @@ NOISE, CLIP, CLIENTS, ROUNDS = 4.0, 1.0, 2, 4
 ABOUT = {
     "library": "flwr",
     "requirements": ["flwr==1.41.0"],
+    "chunk_size": 32,
     "promise": "Gaussian noise of the given multiplier for a client's clipped update, around any "
     "strategy (DifferentialPrivacyServerSideFixedClipping, its docstring and the how-to on DP)",
     # A client's update is exchanged: twice the norm to which it is clipped.

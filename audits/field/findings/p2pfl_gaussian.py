@@ -13,6 +13,7 @@ EPSILON, DELTA, CLIP = 3.0, 1e-5, 1.0
 ABOUT = {
     "library": "p2pfl",
     "requirements": ["p2pfl[dp]==0.4.4"],
+    "chunk_size": 64,
     "promise": "(ε, δ)-local differential privacy of a client's update by Gaussian noise, at the "
     "defaults ε = 3, δ = 1e-5 (DifferentialPrivacyCompressor, its docstrings)",
     "claim": {"mu": 0.7191, "relation": "REPLACE_ONE"},

@@ -8,11 +8,12 @@ was asked for, with a model of a million weights two thousand times.
 
 from typing import Any
 
-EPSILON, CLIP, DIMENSION = 0.5, 1.0, 25
+EPSILON, CLIP, DIMENSION = 2.0, 1.0, 25
 
 ABOUT = {
     "library": "p2pfl",
     "requirements": ["p2pfl[dp]==0.4.4"],
+    "chunk_size": 64,
     "promise": "Local differential privacy of a client's update at the given ε "
     "(DifferentialPrivacyCompressor with noise_type='laplace', its docstrings)",
     "claim": {"epsilon": EPSILON, "delta": 0.0, "relation": "REPLACE_ONE"},

@@ -13,7 +13,7 @@ NOISE, CLIP, BATCH = 4.0, 0.01, 16
 
 ABOUT = {
     "library": "pyvacy",
-    "requirements": ["pyvacy==0.0.32", "torch==2.13.0", "numpy==2.4.6"],
+    "requirements": ["pyvacy==0.0.32", "torch==2.13.0", "scipy==1.17.1", "six==1.17.0"],
     "promise": "DP-SGD at the given noise multiplier, for which moments_accountant gives ε (README, "
     "docstrings of DPSGD)",
     "claim": {"mu": 2 / NOISE, "relation": "REPLACE_ONE"},
