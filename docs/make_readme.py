@@ -18,6 +18,7 @@ from typing import Any
 from accountants import support_table
 from audits.papers import CLAIMS, KINDS
 from audits.papers.checks import records
+from audits.papers.coverage import HOWS, coverage
 from audits.papers.studies import STUDIES, recorded
 from audits.peers import scoreboard
 from audits.peers.peer import PEERS
@@ -183,6 +184,22 @@ def studies() -> str:
     return "\n".join(lines)
 
 
+def covered() -> str:
+    """What of the papers is here."""
+    items = coverage()
+    counts = collections.Counter(item.how for item in items)
+    lines = ["| Where in the paper | What | Here | Files, entries, studies |", "|---|---|---|---|"]
+    for item in items:
+        how = item.how if not item.words else f"{item.how}: {item.words}"
+        named = [f"`{name}`" for name in (*item.where, *item.claims, *item.studies)]
+        lines.append(
+            f"| {item.paper}, {item.place} | {item.what} | {how} | {', '.join(named) or '–'} |"
+        )
+    figures = ", ".join(f"{counts[how]} {how}" for how in HOWS)
+    lines.append(f"\nOf {len(items)}: {figures}.")
+    return "\n".join(lines)
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"known answers": known_answers},
     "docs/compared.md": {
@@ -191,7 +208,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "auditing peers": auditing_peers,
     },
     "docs/zoo.md": {"zoo": zoo},
-    "docs/papers.md": {"ledger": ledger, "studies": studies},
+    "docs/papers.md": {"ledger": ledger, "studies": studies, "coverage": covered},
 }
 
 

@@ -68,6 +68,7 @@ from mechanisms.projection import (
 from mechanisms.protocol import Data, Layout, Mechanism, Run, Setting
 from mechanisms.release import SERVER, Contribution, Release, ServerNoise, Transcript
 from mechanisms.scope import AGGREGATE, MESSAGES, Scope, View, colluding
+from mechanisms.secure_statistics import ClassCounts, ColumnSums, SumTerms
 from mechanisms.virtual_clients import VirtualClients
 from mechanisms.worst_case import WorstCase, worst_case
 
@@ -85,8 +86,10 @@ __all__ = [
     "BudgetedSchedule",
     "CentralNoise",
     "Charge",
+    "ClassCounts",
     "Clipped",
     "Clipping",
+    "ColumnSums",
     "Contribution",
     "DPOptimisation",
     "Data",
@@ -124,6 +127,7 @@ __all__ = [
     "Shuffled",
     "SimulationNoise",
     "SimulationNoiseWarning",
+    "SumTerms",
     "Transcript",
     "UnsupportedEventError",
     "View",

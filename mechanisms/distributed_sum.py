@@ -53,7 +53,7 @@ from accountants.renyi import epsilon_from_divergence
 from mechanisms.errors import refuse
 from mechanisms.primitives.discrete_gaussian import delta_slack, sample_array
 from mechanisms.primitives.discrete_sums import log_ratio, sum_distance
-from mechanisms.primitives.rounding import Rounding
+from mechanisms.primitives.rounding import ROUNDING, Rounding
 from mechanisms.primitives.sampling import repeated
 from mechanisms.primitives.skellam import concentration, divergence, sample_skellam
 from mechanisms.projection import SLACK_SHARE, bounds_with_slack
@@ -68,6 +68,7 @@ _ROUNDING = 1e-12
 _POINT_BY_POINT = 4096.0
 # Of a sum of scaled Bessel functions, generously.
 _BESSEL = 1e-9
+_MOVED = {"whole": 0, "toward_zero": 1, "stochastic": 2, "conditional": 2}
 _MOST_SUMMANDS = 10**12
 _ORDERS = (*range(2, 129), *(2**k for k in range(8, 21)))
 
@@ -88,6 +89,8 @@ class DistributedSum:
         wrapping around only. n if not given.
       unit: Whose vector is rounded on its own: a "record"'s, so that a record more or less moves
         the sum by one vector, or a "client"'s, whose number is a public constant.
+      diameter: How far two vectors are apart at most, where they are not all of the ball of radius
+        C: less than 2C. Then no lower end of ε is known, and it is 0.
 
     >>> total = DistributedSum(
     ...     rounding=Rounding(clip_norm=1.0, spacing=2.0**-20, coordinates=10),
@@ -109,6 +112,7 @@ class DistributedSum:
     bits: int = 32
     vectors: int | None = None
     unit: Unit = "client"
+    diameter: float | None = None
 
     def __post_init__(self) -> None:
         validate.instance("rounding", self.rounding, Rounding)
@@ -121,6 +125,8 @@ class DistributedSum:
         if self.vectors is not None:
             validate.count("vectors", self.vectors, maximum=_MOST_SUMMANDS)
         validate.one_of("unit", self.unit, UNITS)
+        if self.diameter is not None:
+            validate.positive("diameter", self.diameter)
         std = self.noise_multiplier * self.rounding.clip_norm / self.rounding.spacing
         if not 0.0 < std < 2.0**52:
             raise validate.refusal("noise_multiplier", "below 2**52 steps", self.noise_multiplier)
@@ -196,14 +202,25 @@ class DistributedSum:
         return min(1.0, chance * (1.0 + _ROUNDING) + 5e-324)
 
     def _factor(self, relation: NeighboringRelation) -> float:
-        """By how many of `rounding.norm` neighbours move the sum at most."""
+        """By how many of `rounding.norm` neighbours move the sum at most.
+
+        Rounding towards zero moves a coordinate by less than a step, and two of them apart by less
+        than one; roundings by coins less than two; what is whole already not at all.
+        """
         validate.relation("relation", relation)
         if relation is NeighboringRelation.ADD_OR_REMOVE_ONE and self.unit == "client":
             raise refuse(
                 "the number of clients is a public constant: an absent client contributes zero, "
                 "which is REPLACE_SPECIAL"
             )
-        return 2.0 if relation is _REPLACE else 1.0
+        if relation is not _REPLACE:
+            return 1.0
+        if self.diameter is None:
+            return 2.0
+        rounding = self.rounding
+        apart = self.diameter / rounding.spacing * (1.0 + ROUNDING)
+        apart += math.sqrt(rounding.coordinates) * _MOVED[rounding.how]
+        return min(2.0, apart / rounding.norm * (1.0 + _ROUNDING))
 
     def concentrated(self, relation: NeighboringRelation, releases: int = 1) -> dpa.DpEvent:
         """The zero-concentrated event that dominates `releases` of these sums but for τ."""
@@ -218,9 +235,11 @@ class DistributedSum:
             rho, xi = 0.5 * shift * shift / self.variance * (1.0 + _ROUNDING), 0.0
         return repeated(dpa.ZCDpEvent(rho, xi), validate.count("releases", releases))
 
-    def gaussian(self, releases: int = 1) -> dpa.DpEvent:
-        """The event of N(0, V), which the relation's factor is not yet in."""
-        multiplier = math.sqrt(self.variance) / self.rounding.norm * (1.0 - _ROUNDING)
+    def gaussian(self, relation: NeighboringRelation, releases: int = 1) -> dpa.DpEvent:
+        """The event of N(0, V), in which an accountant of this relation finds the right shift."""
+        counted = self._factor(relation) / (2.0 if relation is _REPLACE else 1.0)
+        shift = counted * self.rounding.norm
+        multiplier = math.sqrt(self.variance) / shift * (1.0 - _ROUNDING)
         return repeated(dpa.GaussianDpEvent(multiplier), validate.count("releases", releases))
 
     def epsilon_bounds(
@@ -269,12 +288,13 @@ class DistributedSum:
             )
             return
         std, norm = math.sqrt(self.variance), self.rounding.norm
-        if self.rounding.coordinates == 1 and std <= _POINT_BY_POINT and norm >= 1.0:
+        single = self.rounding.coordinates == 1 and self.diameter is None
+        if single and std <= _POINT_BY_POINT and norm >= 1.0:
             event = repeated(DiscreteGaussianDpEvent(std, math.floor(norm)), releases)
             yield _Upper(_within(FourierAccountant(relation), event, delta, tau), event, near)
         distance = self._distance(draws)
         if distance < SLACK_SHARE * delta:
-            event = self.gaussian(releases)
+            event = self.gaussian(relation, releases)
             accountant = FourierAccountant(relation).compose(event)
             with contextlib.suppress(dpa.UnsupportedEventError):  # too coarse at this ε
                 epsilon = bounds_with_slack(accountant, delta, distance).upper
@@ -294,7 +314,7 @@ class DistributedSum:
     ) -> float:
         """ε from below, by one coordinate."""
         steps = self.rounding.attained
-        if steps < 1:
+        if steps < 1 or self.diameter is not None:
             return 0.0
         if self.law == "skellam":
             moved = steps * (2 if relation is _REPLACE else 1)

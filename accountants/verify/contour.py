@@ -38,7 +38,7 @@ from accountants.verify.laws import Law
 PREC = 500  # of parameters: more than any computation uses but the adaptive ones
 _FARTHEST = 600.0  # times the largest shift: how far an upright path may go
 _MOST_TERMS = 30_000_000  # points of the path times terms of S
-_FEW = 40  # releases for which a leaning path is tried
+_FEW = 150  # releases for which a leaning path is tried
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from functools import reduce
 
 from flint import acb, arb, arb_poly, arb_series, ctx
 
-_MOST_TERMS, _MOST_LAPLACE = 20_000, 300
+_MOST_TERMS, _MOST_LAPLACE = 20_000, 1_000
 
 
 class UndecidedError(ArithmeticError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from accountants import Certificate, FourierAccountant
 from accountants.files import write_atomically
+from audits import telling
 from audits.cli import Commands, options, runs, training, verify
 from audits.wording import interval
 
@@ -90,11 +91,12 @@ def _run(given: argparse.Namespace) -> int:
     text = made.to_json()
     if given.output is not None:
         write_atomically(given.output, text + "\n")
+        telling.wrote(given.output)
     if given.output is None or (given.json and check is None):
         print(text)
     elif not given.json:
         for delta, *_ in made.points:
-            print(f"{given.output}: ε in {interval(made.bounds(delta))} at δ = {delta:g}")
+            print(f"ε in {interval(made.bounds(delta))} at δ = {delta:g}")
     if check is None:
         return 0
     return verify.report([("", check(text))], as_json=given.json, aside=given.output is None)
@@ -129,7 +131,7 @@ def _page(given: argparse.Namespace, check: "Callable[[str], Verification] | Non
             print(f"no certificate: {cost.words}: {cost.refusal}")
         for note in made.notes:
             print(note)
-        print(f"wrote {given.page}\nwrote {beside}")
+    telling.wrote(given.page, beside)
     if check is None:
         return 0
     found = [(scope, check(one.to_json())) for scope, one in made.certificates]

@@ -2,10 +2,10 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from audits import telling
 from audits.cli import Commands, drawing
 from audits.cli import options as shared
 from audits.wording import PAPERS
@@ -70,7 +70,7 @@ def _claims(options: argparse.Namespace) -> int:
     drawing.check_plot(options.plot)
     results = []
     for index, name in enumerate(ids, start=1):
-        print(f"[{index}/{len(ids)}] {name}", file=sys.stderr)
+        telling.step(index, len(ids), name)
         results += run_claims([name], include_slow=options.slow)
     if options.plot is not None:
         _save_plot(results[0], options.plot)
@@ -106,4 +106,3 @@ def _save_plot(result: "ClaimResult", file: Path) -> None:
     figure = plt.gcf()  # the one that was just made
     drawing.save(figure, file)
     plt.close(figure)
-    print(f"wrote {file}", file=sys.stderr)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from accountants import Bounds
 from accountants.files import write_atomically
+from audits import telling
 from audits.cli.course import Course
 from audits.cli.options import check_writable
 from audits.verdict import Verdict
@@ -88,3 +89,4 @@ def save(figure: "Figure", file: Path, *, dpi: int = 150) -> None:
     image = io.BytesIO()
     figure.savefig(image, format=file.suffix[1:].lower(), dpi=dpi)
     write_atomically(file, image.getvalue())
+    telling.wrote(file)

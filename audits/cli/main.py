@@ -14,17 +14,19 @@ import re
 import select
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import dp_accounting as dpa
 
+from accountants import validate
 from audits.cli import (
     audit,
     calibrate,
     certify,
     claims,
+    completion,
     crosscheck,
     dashboard,
     epsilon,
@@ -41,6 +43,7 @@ from audits.cli import (
 )
 from audits.cli.loading import UserCrashError
 from audits.cli.supervise import CRASHED, exit_code, open_standard_streams, say, supervised
+from audits.wording import wrapped
 
 _COMMANDS = (
     epsilon,
@@ -60,6 +63,7 @@ _COMMANDS = (
     claims,
     study,
     report,
+    completion,
 )
 _DESCRIPTION = """\
 Is this differential-privacy claim true?
@@ -73,6 +77,7 @@ Is the claim true?   audit (your mechanism), zoo (known flaws), field (other lib
                      claims (the papers' statements)
 What was learnt?     study
 All of it            report
+For your shell       completion
 """
 _EPILOG = """\
 examples:
@@ -91,6 +96,7 @@ exit codes:
        ended by an interrupt, by a termination, or because the reader of the output had gone
 """
 _TRACEBACK_VARIABLE = "DP_ASSAY_TRACEBACK"
+_WIDTH = 80
 _PIPE_CLOSED = 141  # 128 + SIGPIPE, as other commands end
 # Nothing that other input would change.
 _NOT_THE_INPUTS_FAULT = frozenset(
@@ -104,9 +110,16 @@ _NEGATIVE = re.compile(r"^-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^-(inf|nan)$", re.IGNO
 
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:
-    formatter = argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=100)
+    formatter = _Formatter(prog, max_help_position=26, width=_WIDTH)
     formatter._action_max_length = 14  # argparse forgets that names of commands are indented
     return formatter
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the line breaks of texts, and breaks what is too long for a terminal."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in wrapped(text.splitlines()))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -116,6 +129,26 @@ class _Parser(argparse.ArgumentParser):
         keywords.setdefault("formatter_class", _help_formatter)
         super().__init__(**keywords)  # type: ignore[arg-type]
         self._negative_number_matcher = _NEGATIVE
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """As argparse does it, but an unknown option is refused here, where it is known best."""
+        found, rest = super().parse_known_args(args, namespace)
+        for word in rest:
+            if word.startswith("--"):
+                typed = word.partition("=")[0]
+                near = validate.did_you_mean(typed, self._option_string_actions)
+                self.error(f"`{typed[:60]}` must be one of its options.{near}")
+        return found, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            near = validate.did_you_mean(str(value), map(str, action.choices))
+            allowed = ", ".join(map(str, action.choices))
+            what = action.metavar if isinstance(action.metavar, str) else action.dest
+            got = validate.shown(value)
+            self.error(f"`{what}` must be one of {allowed}, got {got}.{near}")
 
     def error(self, message: str) -> NoReturn:
         """One line and exit code 2."""
@@ -186,7 +219,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _answer(options: argparse.Namespace) -> int:
     """Runs the command; what goes wrong becomes one line and an exit code."""
     try:
-        return int(options.run(options))
+        with _quiet() if options.quiet else contextlib.nullcontext():
+            return int(options.run(options))
     except UserCrashError as error:
         return _complain(error, CRASHED, str(error))
     except (ValueError, TypeError, dpa.UnsupportedEventError) as error:
@@ -203,6 +237,16 @@ def _answer(options: argparse.Namespace) -> int:
         where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
         what = f"{type(error).__name__}: {error}".removesuffix(": ")
         return _complain(error, CRASHED, f"no answer, because of an error: {what}{where}")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing is said on standard error; what goes wrong is said after it."""
+    with (
+        open(os.devnull, "w", encoding="utf-8") as nowhere,  # noqa: PTH123
+        contextlib.redirect_stderr(nowhere),
+    ):
+        yield
 
 
 def _complain(error: BaseException, code: int, text: str) -> int:
@@ -237,4 +281,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for command in _COMMANDS:
         command.add(commands)
+    for one in commands.choices.values():
+        one.add_argument(
+            "--quiet", action="store_true", help="say nothing beside the answer but what went wrong"
+        )
     return parser

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from accountants import validate
 from accountants.files import write_atomically
+from audits import telling
 from audits.cli import Commands, options
 
 _EXAMPLES = """\
@@ -73,5 +74,6 @@ def _run(given: argparse.Namespace) -> int:
         print("\n".join(lines))
         for outcome in contents.unexpected:
             print(f"NOT EXPECTED: {outcome}")
-        print(f"\nwrote {', '.join(map(str, files))} ({contents.seconds:.0f} s)")
+        print(f"\n{contents.seconds:.0f} s")
+    telling.wrote(*files)
     return 1 if contents.unexpected else 0

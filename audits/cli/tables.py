@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accountants.files import write_atomically
+from audits import telling
 from audits.cli.options import Container, check_writable
 
 _ENDINGS = (".csv", ".tex")
@@ -42,6 +43,7 @@ def write_table(
     cells = [[str(cell) for cell in row] for row in rows]
     latex = file.suffix.lower() == ".tex"
     write_atomically(file, _latex(columns, cells, caption) if latex else _csv(columns, cells))
+    telling.wrote(file)
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

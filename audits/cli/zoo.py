@@ -2,13 +2,13 @@
 
 import argparse
 import json
-import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accountants import validate
+from audits import telling
 from audits.cli import Commands, drawing
 from audits.cli import options as shared
 from audits.wording import down, up
@@ -66,7 +66,7 @@ def _zoo(options: argparse.Namespace) -> int:
     drawing.check_plot(options.plot)
     examinations: list[Examination] = []
     for index, specimen in enumerate(chosen, start=1):
-        print(f"[{index}/{len(chosen)}] {specimen.name}", file=sys.stderr)
+        telling.step(index, len(chosen), specimen.name)
         examinations += run_zoo([specimen], np.random.default_rng(seed))
     if options.json:
         print(json.dumps(as_json(examinations, lints), indent=2))
@@ -79,7 +79,6 @@ def _zoo(options: argparse.Namespace) -> int:
 
         figure = plot_examination(examinations[0]) if examinations else plot_lint(lints[0])
         drawing.save(figure, options.plot, dpi=110)
-        print(f"drawn: {options.plot}", file=sys.stderr)
     expected = [one.as_expected for one in examinations] + [one.as_expected() for one in lints]
     return 0 if all(expected) else 1
 

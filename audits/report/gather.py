@@ -2,7 +2,6 @@
 
 import datetime
 import platform
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from accountants import FourierAccountant, gaussian, versions
+from audits import telling
 from audits.claims import Claim, EventClaim, GaussianClaim
 from audits.report import accounting
 from audits.testing.workers import process_pool
@@ -181,7 +181,7 @@ def _run_all(tasks: Sequence[_Task], workers: int) -> dict[str, Any]:
 
     def keep(task: _Task, result: Any) -> None:
         found[task.label] = result
-        print(f"[{len(found)}/{len(tasks)}] {task.label}", file=sys.stderr)
+        telling.step(len(found), len(tasks), task.label)
 
     if workers == 1:
         for task in tasks:

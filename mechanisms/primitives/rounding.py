@@ -4,6 +4,7 @@ Whatever the rounding, `norm` bounds what comes out, in steps: it is checked on 
 themselves, so that privacy does not rest on the coins. With C the clip norm, γ the spacing and d
 coordinates:
 
+* "whole": rows are whole numbers of steps already, such as counts; others are refused.
 * "toward_zero": |x|/γ rounded down. Norms do not grow: C/γ. Biased by up to γ a coordinate.
 * "stochastic": up or down, x/γ in the mean. Unbiased. Each coordinate grows by less than one step:
   C/γ + √d.
@@ -25,12 +26,13 @@ import numpy.typing as npt
 from accountants import validate
 from mechanisms.primitives.clipping import clip_rows
 
-HowToRound: TypeAlias = Literal["toward_zero", "stochastic", "conditional"]
-_HOW: tuple[HowToRound, ...] = ("toward_zero", "stochastic", "conditional")
+HowToRound: TypeAlias = Literal["toward_zero", "stochastic", "conditional", "whole"]
+_HOW: tuple[HowToRound, ...] = ("toward_zero", "stochastic", "conditional", "whole")
 # Clipped rows are shorter than C by 2^-32 of it. They are lengthened again, by a hair too much, so
 # that a whole number of steps stays one; norms are counted with all of that and with roundings.
 _LONGER = 2.0**-31
-_ROUNDING = 1.01 * _LONGER
+ROUNDING = 1.01 * _LONGER
+"""By how much of itself a row may come out longer than it went in, steps apart."""
 # After so many draws a row is rounded towards zero: below 1e-90 at the default β.
 _MOST_DRAWS = 420
 # Beyond, steps are no integers that doubles tell apart.
@@ -73,19 +75,19 @@ class Rounding:
     def norm(self) -> float:
         """The largest norm of a rounded row, in steps, from above."""
         steps, root = self.clip_norm / self.spacing, math.sqrt(self.coordinates)
-        if self.how == "toward_zero":
-            return steps * (1.0 + _ROUNDING)
+        if self.how in ("toward_zero", "whole"):
+            return steps * (1.0 + ROUNDING)
         longest = steps + root
         if self.how == "conditional":
             excess = math.sqrt(-2.0 * math.log(self.beta)) * (steps + 0.5 * root)
             squared = steps * steps + 0.25 * self.coordinates + excess
             longest = min(longest, math.sqrt(squared))
-        return longest * (1.0 + _ROUNDING)
+        return longest * (1.0 + ROUNDING)
 
     @property
     def taxicab(self) -> float:
         """The largest sum of absolute values, in steps, from above; |n| ≤ n² for integers."""
-        return self.norm * min(self.norm, math.sqrt(self.coordinates)) * (1.0 + _ROUNDING)
+        return self.norm * min(self.norm, math.sqrt(self.coordinates)) * (1.0 + ROUNDING)
 
     @property
     def attained(self) -> int:
@@ -102,6 +104,8 @@ class Rounding:
             raise ValueError(f"`rows` must be of shape (n, {self.coordinates}), got {array.shape}.")
         generator = validate.generator("rng", rng)
         steps = self._in_steps(array)
+        if self.how == "whole":
+            return self._whole(steps, array)
         rounded = np.trunc(steps).astype(np.int64)
         if self.how == "toward_zero":
             return rounded
@@ -116,6 +120,15 @@ class Rounding:
             if not left.size:
                 break
         return rounded
+
+    def _whole(
+        self, steps: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.int64]:
+        """Whole rows that clipping has not changed."""
+        whole = np.round(steps)
+        if not (np.abs(whole * self.spacing - rows) <= 1e-6 * self.spacing).all():
+            raise validate.refusal("rows", "whole numbers of steps, within the clip norm", rows)
+        return whole.astype(np.int64)
 
     def _in_steps(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Clipped, in steps."""

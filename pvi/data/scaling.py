@@ -14,8 +14,8 @@ Three honest ways out:
   between 0 and 120). Nothing is released, so nothing is accounted. Values outside are clipped,
   or a single outlier could still be as large as it likes.
 * `fit_scaler` on *public* data of the same kind, never on the records to be protected.
-* A noisy mean and variance with their own share of the budget; that is a mechanism, and it
-  belongs into `mechanisms`.
+* A noisy mean and variance with their own share of the budget: `mechanisms.ColumnSums`, by secure
+  sum, with a certificate.
 
 `fit_scaler` on the protected records is here because the papers did it (TUM section 5.3.2; the
 Workshop's and TMLR's published preprocessing) and their figures cannot be reproduced otherwise.

@@ -29,7 +29,9 @@ def test_the_file_is_what_verify_reads(tmp_path, capsys):
     file = tmp_path / "certificate.json"
     sampled = ["--sampling-rate", "0.01", "--steps", "50", "--relation", "replace-special"]
     assert main([*GAUSSIAN, *sampled, "--output", str(file)]) == 0
-    assert capsys.readouterr().out.startswith(f"{file}: ε in [")
+    shown = capsys.readouterr()
+    assert shown.out.startswith("ε in [")
+    assert shown.err == f"wrote {file}\n"
     found = Certificate.from_json(file.read_text("utf-8"))
     step = dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.0))
     assert found.event == dpa.SelfComposedDpEvent(step, 50)

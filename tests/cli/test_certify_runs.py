@@ -46,9 +46,9 @@ def test_a_history_gets_a_page_and_json_that_verify_checks(capsys, tmp_path, his
     command = ["certify", "--history", history, "--sampling", "poisson", "--delta", "1e-5"]
     title = "<script>alert(1)</script> & more"
     assert main([*command, "--data-size", "60k", "--page", str(page), "--title", title]) == 0
-    out = capsys.readouterr().out
+    said = capsys.readouterr().err
     beside = tmp_path / "run.json"
-    assert f"wrote {page}\nwrote {beside}\n" in out
+    assert said == f"wrote {page}\nwrote {beside}\n"
     assert main(["verify", str(beside)]) == 0
     assert capsys.readouterr().out.startswith("VERIFIED\n")
     # The certificate alone is the same.

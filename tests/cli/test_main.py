@@ -383,7 +383,7 @@ def test_every_option_is_explained(command):
     assert all(action.help for action in parser._actions)
     text = parser.format_help()
     assert f"dp-assay {command}" in parser.epilog
-    assert max(map(len, text.splitlines())) <= 140
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_an_epsilon_below_zero_means_zero(capsys):

@@ -202,6 +202,13 @@ KNOWN = (
             (0.5, 1.3161360775639828, 2.924562043127185, 4.096310929190421, 1e-11),
         )
     ),
+    _known(
+        "nearly every record, hardly any noise",
+        ("poisson", 0.999999999, 0.0075325935646227, 3),
+        question="delta",
+        at=0.00594,
+        tolerance=1e-12,
+    ),
     _known("two Laplace scales, 1e-5", ("laplace", 1.0, 1), ("laplace", 3.0, 1), at=1e-5),
     _known("two Laplace scales, 1e-8", ("laplace", 1.0, 1), ("laplace", 3.0, 1), at=1e-8),
     _known(

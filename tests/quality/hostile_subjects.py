@@ -309,6 +309,11 @@ def _trained() -> pvi.FederatedAveraging:
 
 Maker = Callable[[], Any]
 
+
+def _terms() -> mechanisms.SumTerms:
+    return mechanisms.SumTerms(clients=3, least=2, records=9, noise_multiplier=1.0)
+
+
 EXAMPLES: dict[str, Maker] = {
     "advantage": lambda: 0.1,
     "diameter": lambda: 4.0,
@@ -697,6 +702,18 @@ OWN: dict[str, dict[str, Maker]] = {
         "bits": lambda: 32,
         "unit": lambda: "record",
     },
+    "mechanisms.SumTerms.sum_of": {
+        "rounding": lambda: mechanisms.Rounding(clip_norm=1.0, spacing=0.25, coordinates=2),
+        "diameter": lambda: 1.0,
+    },
+    "mechanisms.SumTerms": {"clients": lambda: 3, "least": lambda: 2, "records": lambda: 9},
+    "mechanisms.ColumnSums": {"terms": _terms, "lower": lambda: (0.0,), "upper": lambda: (1.0,)},
+    "mechanisms.ColumnSums.encode": {"features": lambda: [[0.5]]},
+    "mechanisms.ColumnSums.scaler": {"total": lambda: [3, 2, 1]},
+    "mechanisms.ClassCounts": {"terms": _terms, "classes": lambda: 2},
+    "mechanisms.ClassCounts.encode": {"labels": lambda: [0, 1]},
+    "mechanisms.ClassCounts.counts": {"total": lambda: [3, 2]},
+    "mechanisms.ClassCounts.weights": {"total": lambda: [3, 2]},
     "mechanisms.DistributedSum.decode": {"total": lambda: [3, -4]},
     "mechanisms.DistributedSum.encode": {"rows": lambda: np.array([[0.3, 0.4]])},
     "mechanisms.Rounding": {"coordinates": lambda: 2, "spacing": lambda: 0.25},

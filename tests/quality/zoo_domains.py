@@ -52,6 +52,8 @@ DOMAINS: dict[str, Domain] = {
     "fixed seed": _GRADIENTS(min_records=0),
     "fixed-size batches as Poisson": _GRADIENTS(min_records=8),
     "gradients accumulated twice": _GRADIENTS(min_records=0),
+    "mask seeds folded": Domain(dimension=1, min_records=10, max_records=10),
+    "noise after the modulo": Domain(dimension=1, min_records=3, max_records=4),
     "noise hidden in factors, 10 clients": _first_of(10),
     "noise hidden in factors, nothing clipped": _first_of(25, 25.0),
     "noise off by the batch factor": _GRADIENTS(min_records=0),

@@ -57,9 +57,9 @@ _FINE = 64.0
 _EFFORTS = ((80.0, 2**18), (80.0, 2**19), (40.0, 2**19), (40.0, 2**20))
 _MOST_JUMPS = 12
 # All powers of two: the lattice on which a jump is added, and how much coarser it is for several.
-_JUMP_FINE, _WIDEST_JUMP_STEP, _JUMPS_COARSER = 32.0, 2.0**-8, 4.0
-# A bulk for jumps to be added to is on a grid that is so much coarser.
-_COARSER = 8
+_JUMP_FINE, _WIDEST_JUMP_STEP, _JUMPS_COARSER = 64.0, 2.0**-9, 8.0
+# A bulk for a jump to be added to is on a grid that is so much coarser; for several, on this.
+_COARSER, _COARSEST = 2, 8
 # R in standard deviations of the sum: where one jump is likelier than many small moves.
 _STRAY = 5.0
 _PROBES = 1001
@@ -110,7 +110,7 @@ class Grid:
             while last > 0 and jumps[last - 1] < _MANY:
                 outline = Outline.of(places[:last], masses[:last], copies)
                 if (outline.high - outline.low) / step < most - 16:
-                    nodes = _COARSER * math.ceil(places[last - 1] / step / _COARSER)
+                    nodes = _COARSEST * math.ceil(places[last - 1] / step / _COARSEST)
                     return cls(copies, shift, step, nodes, last < places.size, outline)
                 last = int(np.searchsorted(places, 0.6 * places[last - 1]))
         raise TooLongError(f"{copies} copies at noise multiplier {1.0 / shift}")
@@ -161,10 +161,9 @@ class Grid:
         error = points.loss_error + 16.0 * UNIT * (1.0 + np.abs(points.loss))
         return points, first, np.exp(points.loss), error
 
-    def coarser(self) -> "Grid":
+    def coarser(self, factor: int) -> "Grid":
         """With a wider step, the jumps being the same."""
-        step = _COARSER * self.step
-        return replace(self, step=step, nodes=self.nodes // _COARSER)
+        return replace(self, step=factor * self.step, nodes=self.nodes // factor)
 
 
 def mean_from_above(steps: int, noise_multiplier: float) -> Spread:
@@ -183,15 +182,18 @@ def mean_from_above(steps: int, noise_multiplier: float) -> Spread:
     jump_step = _jump_step(step)
     rare = Spread.lognormal(noise_multiplier, jump_step, grid.top)
     chance, mean = rare.totals()
-    wide = grid.coarser()
+    wide = grid.coarser(_COARSER)
     first, masses = wide.bulk_from_above()
     parts, jump, jumps = [whole], rare, 0
     rest = steps * chance
     while rest > _NEGLIGIBLE and jumps < min(_MOST_JUMPS, steps - 2):
         jumps += 1
-        if jumps > 1:
+        if jumps == 2:
+            wide = grid.coarser(_COARSEST)
+            first, masses = wide.bulk_from_above()
             rare = rare.on(_JUMPS_COARSER * jump_step)
-            jump = jump.on(_JUMPS_COARSER * jump_step).plus(rare, (jumps - 1) / jumps, 1)
+        if jumps > 1:
+            jump = jump.on(rare.step).plus(rare, (jumps - 1) / jumps, 1)
         jump = jump.scaled((steps - jumps + 1) / jumps)
         others = sums(first, masses, wide.step, steps - jumps, outline=wide.outline)
         around = _spread(others, wide, steps - jumps, jump.step)
@@ -256,15 +258,18 @@ def mean_from_below(steps: int, noise_multiplier: float) -> Bracket:
     jump_step = _jump_step(step)
     rare = Fused.lognormal(noise_multiplier, jump_step, grid.top)
     chance = float(np.sum(rare.masses))
-    wide = grid.coarser()
+    wide = grid.coarser(_COARSER)
     first, masses, moments, error = wide.bulk_from_below()
     jump, jumps = rare, 0
     rest = steps * chance
     while rest > _NEGLIGIBLE and jumps < min(_MOST_JUMPS, steps - 2):
         jumps += 1
-        if jumps > 1:
+        if jumps == 2:
+            wide = grid.coarser(_COARSEST)
+            first, masses, moments, error = wide.bulk_from_below()
             rare = rare.on(_JUMPS_COARSER * jump_step)
-            jump = jump.on(_JUMPS_COARSER * jump_step).plus(rare, (jumps - 1) / jumps, 1)
+        if jumps > 1:
+            jump = jump.on(rare.step).plus(rare, (jumps - 1) / jumps, 1)
         jump = jump.scaled((steps - jumps + 1) / jumps)
         others = sums(first, masses, wide.step, steps - jumps, moments=moments)
         for around in _fused(others, wide, steps - jumps, jump.step, error):

@@ -22,7 +22,7 @@ from accountants.fourier.allocation.tilted import Outline, TooLongError, log_mom
 _LARGEST_LOSS = 300.0
 # A law is split if it reaches so many standard deviations, and the product's is so small that one
 # factor can be far larger than all others together; where n·‖r‖ of P is at most `_RARE`.
-_HEAVY, _NARROW, _RARE = 25.0, 0.135, 1e-7
+_HEAVY, _NARROW, _RARE = 25.0, 0.5, 1e-7
 _MOST_RARE, _MANY = 2, 32
 
 
@@ -35,7 +35,7 @@ class Lattice(NamedTuple):
       copies: n.
       outline: Of the whole law, and of the one that is tilted by 1.
       split: The first index of r, or none.
-      rare: The same outline with tilts for each m.
+      rare: The same outline with tilts for each m, beginning with 0.
     """
 
     first: int
@@ -66,7 +66,10 @@ class Lattice(NamedTuple):
         split = int(np.searchsorted(-above, -_RARE / copies))
         if not 0 < split < masses.size - 64 or not np.any(masses[split:] > 0.0):
             return cls(first, step, copies, outline, None, ())
-        found = []
+        sides = [Outline.of(places[:split], v[:split], copies) for v in (masses, moments)]
+        bulk = sides[0].joined(sides[1])
+        # Without r there is a light tail, which steeper tilts show.
+        found = [replace(outline, right=bulk.right, far=(outline.far[0], bulk.far[1]))]
         for rare in range(1, min(_MOST_RARE, copies - 1) + 1):
             sides = [
                 Outline.of(places[split:], values[split:] / np.sum(values[split:]), rare)
@@ -86,9 +89,10 @@ class Lattice(NamedTuple):
         bulk[self.split :] = 0.0
         rare = masses[self.split :]
         begin = self.first + self.split
-        whole = sums(self.first, bulk, self.step, self.copies, outline=outline)
+        light, *heavy = self.rare
+        whole = sums(self.first, bulk, self.step, self.copies, outline=light.shifted(-tilt))
         lower, upper = whole.lower.copy(), whole.upper.copy()
-        for count, seen in enumerate(self.rare, start=1):
+        for count, seen in enumerate(heavy, start=1):
             factor = math.comb(self.copies, count) / (self.copies - count + 1)
             # Of r^{*m} both bounds; the first is r itself.
             several: tuple[int, FloatArray, FloatArray] = (begin, rare, rare)
@@ -110,7 +114,7 @@ class Lattice(NamedTuple):
 
     def rest(self, masses: FloatArray) -> float:
         """What more rare factors than are counted add at most."""
-        counted = len(self.rare)
+        counted = len(self.rare) - 1
         if self.split is None or counted == self.copies:
             return 0.0
         total = float(np.sum(masses))

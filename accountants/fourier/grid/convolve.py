@@ -170,11 +170,19 @@ def _safe_exp(x: float) -> float:
 
 
 def _infinite(parts: Sequence[tuple[Discretised, int]]) -> float:
-    """An upper bound of the composition's mass at L = ∞."""
-    if any(part.infinite >= 1.0 for part, _ in parts):
-        return 1.0
-    finite = math.fsum(count * math.log1p(-part.infinite) for part, count in parts)
-    return -math.expm1(finite) * (1.0 + 1e-14)
+    """An upper bound of the composition's mass at L = ∞.
+
+    All mass less what is finite: laws that were computed from above may have more than all mass.
+    """
+    log_finite = log_ratio = 0.0
+    for part, count in parts:
+        finite = float(np.sum(part.masses))
+        if finite <= 0.0:
+            return 1.0
+        log_finite += count * math.log(finite)
+        log_ratio += count * math.log1p(part.infinite / finite)
+    size = UNIT * sum(count * (part.masses.size + 8.0) for part, count in parts)
+    return _safe_exp(log_finite) * math.expm1(min(log_ratio, 700.0)) * (1.0 + 1e-14 + size)
 
 
 def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: int) -> float:

@@ -161,6 +161,17 @@ def test_nothing_is_lost_where_means_have_wandered_from_their_nodes(steps, sigma
     assert bounds.gap <= 1e-4 * bounds.upper
 
 
+@pytest.mark.parametrize(
+    ("steps", "sigma", "epochs", "delta"),
+    [(340, 1.0, 10, 1e-10), (1000, 1.0, 10, 1e-10), (3000, 0.7, 1, 1e-5), (50, 1.0, 100, 1e-5)],
+)
+def test_widths(steps, sigma, epochs, delta):
+    """Settings whose intervals were wider: rare large factors, a rare jump, an epoch of 50."""
+    event = BallsInBinsDpEvent(steps, dpa.GaussianDpEvent(sigma))
+    bounds = FourierAccountant().compose(event, epochs).get_epsilon_bounds(delta)
+    assert bounds.gap <= 1e-4 * bounds.upper
+
+
 def test_the_prototypes_value():
     """An uncertified FFT on a linear grid gave 1.298 for σ = 1, 234 steps, 15 epochs, δ = 1e-5."""
     event = BallsInBinsDpEvent(234, dpa.GaussianDpEvent(1.0))

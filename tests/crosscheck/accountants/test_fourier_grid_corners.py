@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import mpmath as mp
+import numpy as np
 import pytest
 from dp_accounting import (
     ComposedDpEvent,
@@ -13,6 +14,7 @@ from dp_accounting import (
     PoissonSampledDpEvent,
     RandomizedResponseDpEvent,
     SampledWithoutReplacementDpEvent,
+    SelfComposedDpEvent,
 )
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 
@@ -20,6 +22,7 @@ from accountants import FourierAccountant, releases
 from accountants.bounds import Bounds
 from accountants.fourier import fallback
 from accountants.fourier.grid import engine as grid
+from accountants.fourier.grid.laws import gaussian as laws
 from accountants.fourier.pairs import bracket, pair_laws
 
 ADD_OR_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -193,3 +196,27 @@ def test_the_upper_end_of_one_laplace_is_not_a_rounding_below_its_largest_loss(s
     assert Fraction(bounds.upper) >= truth * (1 - Fraction(1, 10**40))
     assert Fraction(bounds.lower) <= truth
     assert bounds.gap < 1e-14 / scale
+
+
+@pytest.mark.parametrize("rate", [0.6, 0.999, 0.999999999, 1.0 - 2.0**-52])
+@pytest.mark.parametrize("sigma", [0.0075, 0.3, 4.0])
+@pytest.mark.parametrize("above", [2e-8, 1e-3, 1.0, 25.0])
+def test_the_place_of_a_loss_near_the_least(rate, sigma, above):
+    """The least ratio is 1 − q: just above it, y is an inverse that cancels if taken from 1."""
+    kind = laws.Kind.REMOVE
+    law = laws.GaussianMixtureLaw(kind=kind, weights=(1.0 - rate, rate), shifts=(0.0, 1.0 / sigma))
+    loss = math.log(1.0 - rate) + above
+    with mp.workdps(60):
+        rest, q, shift = mp.mpf(1.0 - rate), mp.mpf(rate), mp.mpf(1.0 / sigma)
+        # An ulp of the loss moves the place by its share of what is above the least.
+        ulps = 4 * abs(loss) * mp.mpf(2) ** -52 / mp.expm1(above) * mp.exp(above)
+        truth = mp.log((mp.exp(loss) - rest) / q) / shift + shift / 2
+    (found,) = law._place(np.array([loss]))
+    assert abs(found - truth) <= (ulps + 1e-14 * (1 + abs(truth) * shift)) / shift
+
+
+def test_nearly_every_record_in_each_batch_and_hardly_any_noise():
+    """All the mass at one loss, but for rounding; δ is a step from 1 to 0."""
+    event = SelfComposedDpEvent(PoissonSampledDpEvent(0.999999999, GaussianDpEvent(0.0075)), 3)
+    bounds = FourierAccountant(tolerance=1e-12).compose(event).get_delta_bounds(0.006)
+    assert 1.0 - 1e-9 < bounds.lower <= bounds.upper == 1.0

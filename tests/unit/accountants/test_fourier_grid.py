@@ -5,12 +5,15 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting import GaussianDpEvent
 from scipy import special
 
-from accountants import elementary, gaussian, releases
+from accountants import BallsInBinsDpEvent, FourierAccountant, elementary, gaussian, releases
 from accountants.bounds import Bounds
+from accountants.events import DiscreteGaussianDpEvent
 from accountants.fourier.grid import convolve, discretise
 from accountants.fourier.grid import engine as grid
+from accountants.fourier.grid.laws.computed import ComputedLaw
 from accountants.fourier.grid.pieces import gather
 from accountants.fourier.pairs import explicit_pair, pair_laws
 
@@ -320,15 +323,46 @@ def test_bad_arguments_are_refused():
 
 @pytest.mark.parametrize("infinite", [0.0, 1e-3, 1.0])
 def test_a_law_without_any_mass_that_a_double_holds(infinite):
-    """δ is that of ∞ alone; from below nothing is known. No warning, no NaN."""
-    steps, window = 3, convolve.Window(2.0, 0.5, 1.0, 4.0, -1.0, 4.0, 2.0)
+    """Nothing is known of it, so δ may be anything. No warning, no NaN."""
     nodes = discretise.Grid(0.0, 4.0 / 64, np.arange(64))
     empty = discretise.Discretised(nodes, np.zeros(64), infinite, 0.0)
     full = discretise.Discretised(nodes, np.full(64, 1.0 / 64), 0.0, 0.0)
-    for parts in ([(empty, steps)], [(full, 2), (empty, steps)]):
-        above = convolve.compose(parts, window, 64, 1)
-        below = convolve.compose(parts, window, 64, -1)
+    window = convolve.Window(2.0, 0.5, 1.0, 4.0, -1.0, 4.0, 2.0)
+    for parts in ([(empty, 3)], [(full, 2), (empty, 3)]):
         for epsilon in (0.5, 0.7, 1.4):
-            assert above.delta(epsilon)[0] == pytest.approx(1.0 - (1.0 - infinite) ** steps)
-            assert above.delta(epsilon)[0] >= 1.0 - (1.0 - infinite) ** steps
-            assert below.delta(epsilon) == (0.0, 0.0)
+            assert convolve.compose(parts, window, 64, 1).delta(epsilon) == (1.0, 0.0)
+            assert convolve.compose(parts, window, 64, -1).delta(epsilon) == (0.0, 0.0)
+
+
+def test_laws_with_more_than_all_mass_do_not_cross():
+    """What is at ∞ is all mass less what is finite, also where all mass is not 1."""
+    heavy = ComputedLaw(np.array([-0.1, 0.0, 0.1]), np.array([0.3, 0.4, 0.301]), 0.0)
+    revealing = ComputedLaw(np.array([-9.0, 9.0]), np.array([1e-4, 0.9999]), 0.0)
+    laws = [(heavy, 1), (revealing, 2)]
+    for epsilon in (1.0, 8.0, 17.0, 17.95):
+        finite = [
+            mass * (1.0 - math.exp(epsilon - loss))
+            for loss, mass in (
+                (a + b + c, p * q * r)
+                for a, p in zip(heavy.losses, heavy.masses, strict=True)
+                for b, q in zip(revealing.losses, revealing.masses, strict=True)
+                for c, r in zip(revealing.losses, revealing.masses, strict=True)
+            )
+            if loss > epsilon
+        ]
+        bounds = grid.delta_bounds(laws, epsilon)
+        truth = min(math.fsum(finite), 1.0)
+        assert bounds.lower <= truth * (1.0 + 1e-12)
+        assert bounds.upper >= truth * (1.0 - 1e-12)
+
+
+def test_coarse_laws_beside_a_response_that_reveals_nearly_all():
+    """The upper end was below the lower one: balls in bins from above, and a mass at ∞."""
+    accountant = FourierAccountant()
+    accountant.compose(BallsInBinsDpEvent(120, GaussianDpEvent(40.0)), 771)
+    accountant.compose(DiscreteGaussianDpEvent(0.18679068418560138), 2)
+    alone = FourierAccountant().compose(DiscreteGaussianDpEvent(0.18679068418560138), 2)
+    for epsilon in (0.0, 10.0, 30.0):
+        bounds = accountant.get_delta_bounds(epsilon)
+        assert bounds.upper >= alone.get_delta_bounds(epsilon).lower
+        assert bounds.lower <= bounds.upper

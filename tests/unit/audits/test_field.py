@@ -248,3 +248,15 @@ def test_what_is_not_public_has_a_report_to_send_and_is_marked():
     for one, outcome in convicted(found):
         assert (f"`dp-assay field {one.name}`" in text) == (one.upstream is None), one.name
         assert one.flaw.rstrip(".") in pages.field_page([(one, outcome)])
+
+
+@pytest.mark.slow
+def test_a_light_library_is_convicted_again_and_its_neighbour_is_not(tmp_path):
+    """Installed from the package index, where there is one to be reached."""
+    for name, word in (("eeprivacy_vector_mean", "REFUTED"), ("eeprivacy_sum", "NOT_REFUTED")):
+        (one,) = named([name])
+        outcome = examine(one, one.roles[0], seconds=20.0, seed=1)
+        if "not installed" in outcome.reason:
+            pytest.skip(outcome.reason[:200])
+        assert outcome.word == word, outcome.reason
+        assert outcome.by_hunt

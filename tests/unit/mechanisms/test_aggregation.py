@@ -538,6 +538,17 @@ def test_the_mask_is_the_stream_of_chacha20():
     assert not set(mask.tolist()) & set(other.tolist())
 
 
+@pytest.mark.slow
+def test_what_folded_seeds_do_and_ours_do_not():
+    """Flower's generator of masks, as it is installed: two seeds of 32 bytes, one mask."""
+    flower = pytest.importorskip("flwr.common.secure_aggregation.secaggplus_utils")
+    first, second = bytes(32), (b"\1" + bytes(3)) * 2 + bytes(24)
+    masks = [flower.pseudo_rand_gen(seed, 2**30, [(50,)])[0] for seed in (first, second)]
+    assert (masks[0] == masks[1]).all()
+    ours = [StandardCiphers().mask(seed, 50, 30) for seed in (first, second)]
+    assert not (ours[0] == ours[1]).any()
+
+
 def test_the_digest_names_all_terms():
     texts = {TERMS.digest}
     for changed in ({"session": "t"}, {"clients": 4, "least": 3}, {"least": 3}, {"bits": 9}):

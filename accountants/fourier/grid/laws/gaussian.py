@@ -258,12 +258,16 @@ class GaussianMixtureLaw:
         if self.shifts == (0.0, m):
             reachable = log_w > math.log(rest)
             safe = np.where(reachable, log_w, 0.0)
+            small = np.minimum(safe, 30.0)
             with np.errstate(divide="ignore"):
-                exponent = np.where(
-                    safe < 30.0,
-                    np.log1p(np.maximum(np.expm1(np.minimum(safe, 30.0)) / p, -1.0)),
-                    safe - math.log(p) + np.log1p(-rest * np.exp(-np.maximum(safe, 30.0))),
+                # log((w − rest)/p), by the form that does not cancel: w is near rest, or near 1.
+                near = (
+                    np.log(np.maximum(np.expm1(small - math.log(rest)), 0.0) * (rest / p))
+                    if rest < 0.5
+                    else np.log1p(np.maximum(np.expm1(small) / p, -1.0))
                 )
+                far = safe - math.log(p) + np.log1p(-rest * np.exp(-np.maximum(safe, 30.0)))
+            exponent = np.where(safe < 30.0, near, far)
             return np.where(reachable, exponent / m + 0.5 * m, -np.inf)
         return self._place_by_newton(log_w, lambda y: self._log_ratio(y)[0], self._slope)
 
