@@ -1,7 +1,7 @@
 """Gradients clipped one by one, and noise for one of them on their mean.
 
-With microbatches of one, exchanging a record moves the mean of n clipped gradients by up to
-2 C / n; the noise has standard deviation σ C / n: μ = 2 / σ.
+With microbatches of one, exchanging a record moves the mean of n clipped gradients by up to 2 C /
+n; the noise has standard deviation σ C / n: μ = 2 / σ.
 """
 
 from typing import Any

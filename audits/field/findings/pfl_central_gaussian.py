@@ -11,8 +11,8 @@ NOISE, CLIP = 2.0, 1.0
 ABOUT = {
     "library": "pfl",
     "requirements": ["pfl==0.6.0"],
-    "promise": "Gaussian noise of relative_noise_stddev times the clipping bound on the clipped sum "
-    "(docstring of GaussianMechanism)",
+    "promise": "Gaussian noise of relative_noise_stddev times the clipping bound on the "
+    "clipped sum (docstring of GaussianMechanism)",
     "claim": {"mu": 2 / NOISE, "relation": "REPLACE_ONE"},
     "domain": {"dimension": 2, "bounds": (-2.0, 2.0), "min_records": 4, "max_records": 4},
 }

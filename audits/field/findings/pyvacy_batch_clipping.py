@@ -1,10 +1,10 @@
 """pyvacy's optimisers clip the gradient of the batch, not of a record, and divide the noise by √B.
 
-DP-SGD clips each record's gradient to C, so that one record moves the mean of B by C / B, or 2 C / B
-if it is exchanged, for which noise of σ C / B is enough. `DPSGD.step` clips the mean gradient to C:
-exchanging one record can turn it from −C to C. The noise has standard deviation σ C / √B. So
-μ = 2 √B / σ where the accountant, which is fed σ, counts on 2 / σ: with B = 16, a quarter of the
-noise multiplier that is reported.
+DP-SGD clips each record's gradient to C, so that one record moves the mean of B by C / B, or 2 C /
+B if it is exchanged, for which noise of σ C / B is enough. `DPSGD.step` clips the mean gradient to
+C: exchanging one record can turn it from −C to C. The noise has standard deviation σ C / √B. So μ =
+2 √B / σ where the accountant, which is fed σ, counts on 2 / σ: with B = 16, a quarter of the noise
+multiplier that is reported.
 """
 
 from typing import Any
@@ -14,8 +14,8 @@ NOISE, CLIP, BATCH = 4.0, 0.01, 16
 ABOUT = {
     "library": "pyvacy",
     "requirements": ["pyvacy==0.0.32", "torch==2.13.0", "scipy==1.17.1", "six==1.17.0"],
-    "promise": "DP-SGD at the given noise multiplier, for which moments_accountant gives ε (README, "
-    "docstrings of DPSGD)",
+    "promise": "DP-SGD at the given noise multiplier, for which moments_accountant gives ε "
+    "(README, docstrings of DPSGD)",
     "claim": {"mu": 2 / NOISE, "relation": "REPLACE_ONE"},
     "domain": {
         "dimension": 1,
