@@ -185,8 +185,9 @@ def _resolve_balls_in_bins(event: BallsInBinsDpEvent, relation: NeighboringRelat
         return Gaussian(sensitivity_factor(relation) / noise_multiplier)
     if relation is NeighboringRelation.REPLACE_ONE:
         raise NotSupportedError(
-            "no dominating pair of balls-in-bins sampling is known under REPLACE_ONE; use "
-            "ADD_OR_REMOVE_ONE or REPLACE_SPECIAL"
+            "balls in bins is not accounted for under REPLACE_ONE: the loss of its worst pair, "
+            "steps at -C against steps at +C, is no function of one sum; use ADD_OR_REMOVE_ONE "
+            "or REPLACE_SPECIAL"
         )
     return AllocatedGaussian(steps, noise_multiplier)
 

@@ -157,31 +157,39 @@ def curves() -> list[dict[str, float]]:
 
 
 def draw(results: dict[str, Any]) -> None:
-    """ε over σ."""
+    """ε over σ, and how it compares with Poisson sampling: there a percent can be seen."""
     from matplotlib import pyplot as plt
 
-    rows = results["curve"]
+    rows, peer = results["curve"], results["peer"]
     sigmas = [row["noise_multiplier"] for row in rows]
-    figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    axes.plot(sigmas, [row["upper"] for row in rows], label="balls in bins, certified")
-    axes.plot(sigmas, [row["poisson"] for row in rows], "--", label="Poisson, same rate")
-    for index, row in enumerate(results["peer"]["rows"]):
-        axes.vlines(
+    poisson = {row["noise_multiplier"]: row["poisson"] for row in rows}
+    figure, (above, below) = plt.subplots(
+        2, 1, figsize=(6.4, 6.4), sharex=True, layout="constrained"
+    )
+    above.plot(sigmas, [row["upper"] for row in rows], label="balls in bins, certified")
+    above.plot(sigmas, list(poisson.values()), "--", label="Poisson, same rate")
+    below.plot(sigmas, [row["upper"] / row["poisson"] for row in rows], marker=".")
+    below.axhline(1.0, color="C1", linestyle="--")
+    for index, row in enumerate(peer["rows"]):
+        same = poisson[row["noise_multiplier"]]
+        below.vlines(
             row["noise_multiplier"],
-            row["lower"],
-            row["upper"],
+            row["lower"] / same,
+            row["upper"] / same,
             colors="black",
-            linewidth=4,
-            label=f"PLD-accounting {results['peer']['version']}" if index == 0 else None,
+            linewidth=3,
+            zorder=3,
+            label=f"PLD-accounting {peer['version']}, both ends" if index == 0 else None,
         )
-    axes.set(
+    above.set(
         xscale="log",
         yscale="log",
-        xlabel="noise multiplier σ",
-        ylabel="ε at δ = 1e-5",
+        ylabel=f"ε at δ = {CURVE_DELTA:g}",
         title=f"One epoch of {CURVE_STEPS} steps",
     )
-    axes.legend()
+    below.set(xlabel="noise multiplier σ", ylabel="ε / ε of Poisson sampling")
+    above.legend()
+    below.legend()
     figure.savefig(RESULTS / "allocation.png", dpi=110)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from accountants import Certificate
+from accountants import Certificate, FourierAccountant
 from accountants.certificate import deltas_of
 from mechanisms.projection import check_transcript, epsilon_bounds, project
 from mechanisms.release import Contribution, Release
@@ -51,11 +51,16 @@ def certify(transcript: Sequence[Release], scope: Scope, deltas: Sequence[float]
             else "Noise is discrete, drawn from the operating system's entropy; its distance from "
             "the continuous law is in the bounds."
         )
+    event = project(transcript, scope)
+    accountant = FourierAccountant(scope.relation).compose(event)
+    engines = (accountant.epsilon_answer(delta).engine for delta, *_ in points)
     return Certificate(
-        event=project(transcript, scope),
+        event=event,
         neighboring_relation=scope.relation,
         points=tuple(points),
         method="Fourier accountant",
         assumptions=tuple(assumptions),
         unit=scope.unit,
+        engine=", ".join(dict.fromkeys(engines)),
+        tolerance=accountant.tolerance,
     )

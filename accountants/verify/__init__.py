@@ -3,8 +3,8 @@
 This package imports nothing from the rest of `accountants`: it reads the certificate's JSON itself,
 has formulas of its own, and every number is a ball (python-flint, Arb) that contains the truth. It
 is what a stranger reads to trust a certificate: `pairs`, from event and relation to pairs of laws;
-`exact`, δ(ε) where a finite formula exists; `contour` and `laws`, δ(ε) of sampled Gaussians;
-`allocation`, of balls in bins.
+`exact`, δ(ε) where a finite formula exists; `contour` and `laws`, δ(ε) of sampled Gaussians and of
+all that is composed with them.
 
 Since δ(ε) falls, ε(δ) is in [ε_lower, ε_upper] if δ(ε_upper) ≤ δ and δ(ε_lower) ≥ δ. An upper end
 holds if every dominating pair says so, a lower end if some explicit pair does; an upper end is

@@ -6,13 +6,16 @@ over the noise, ∫ φ(y)·w(y)^{p(z)}·w(−y)^{m(z)} dy:
 * "remove", P is Σ pᵢN(cᵢ, 1) and Q is N(0, 1): p = 1+z, m = 0;   "add", reversed: p = −z, m = 0;
 * "replace", P is the mixture and Q its mirror image: p = 1+z, m = −z;
 * "symmetric", the profile of a batch of fixed size: an atom (1−q)·erf(c/√8) at 0, and over y > c/2,
-  where w > 1, both p = 1+z and p = −z. There y = c/2 + log(1+e^v), and v is the variable.
+  where w > 1, both p = 1+z and p = −z. There y = c/2 + log(1+e^v), and v is the variable;
+* "remove" and "add" with shifts −c and c of equal weight: w is even, and so all is twice the
+  integral over y = log(1+e^v) > 0.
 
 Facts, for 0 ≤ c·η < π/2, c the largest shift: (1) cos(cη)·w(y) ≤ |w(y+iη)| ≤ w(y), as the terms'
-arguments are in [0, cη]; (2) arg w(y+iη) ≥ 0; (3) |φ(y+iη)| = φ(y)e^{η²/2}; (4) on the real line
-the exponent without φ has a slope of at most (1+2|Re z|)·c. The *modulus* N(z) at height η is the
-integral of the integrand's modulus along Im v = ±η, the sign such that Im L ≥ 0 by (2): there
-|e^{zL}| falls in Im z, and N bounds |M(x+it')| for all t' ≥ t. log N is convex in (x, t).
+arguments are in [0, cη], and so is that of the even w, a multiple of cosh(c(y+iη)), where y ≥ 0;
+(2) arg w(y+iη) ≥ 0; (3) |φ(y+iη)| = φ(y)e^{η²/2}; (4) on the real line the exponent without φ has
+a slope of at most (1+2|Re z|)·c. The *modulus* N(z) at height η is the integral of the integrand's
+modulus along Im v = ±η, the sign such that Im L ≥ 0 by (2): there |e^{zL}| falls in Im z, and N
+bounds |M(x+it')| for all t' ≥ t. log N is convex in (x, t).
 
 The trapezoid rule of step h at height η errs by at most (N₊ + N₋)/(e^{2πd/h} − 1), N± the moduli at
 heights η±d (Trefethen, Weideman 2014, Theorem 5.1). Floats choose; bounds are balls, or floats of
@@ -44,13 +47,16 @@ class Law:
 
     def __init__(self, weights: list[arb], shifts: list[arb], kind: str) -> None:
         self.weights, self.shifts, self.kind = weights, shifts, kind
-        self.branches, self.folded = _BRANCHES[kind], kind == "symmetric"
+        self.even = bool(shifts[0] < 0)
+        self.branches, self.folded = _BRANCHES[kind], kind == "symmetric" or self.even
         self._log_p = np.array([[float(p.log().mid())] for p in weights])
         self._c = np.array([float(c.mid()) for c in shifts])
         self.shift = max(shifts, key=lambda c: float(c.mid()))
         self.c = float(self._c.max()) * (1.0 + 1e-15)
         self.highest = min(1.5 / self.c, 1.3 if self.folded else 9.0)
-        self.atom = weights[0] * (self.shift / arb(8).sqrt()).erf() if self.folded else arb(0)
+        self.fold = arb(0) if self.even else self.shift / 2
+        half = weights[0] * (self.fold / arb(2).sqrt()).erf()
+        self.atom = half if kind == "symmetric" else arb(0)
         # Where the loss that a rate near 0 leaves nearly always is.
         none = sum((p for p, c in zip(weights, shifts, strict=True) if c.is_zero()), arb(0))
         sign = {"remove": 1, "add": -1}.get(kind, 0)
@@ -60,15 +66,18 @@ class Law:
 
     def _at(self, branch: tuple[int, ...], v: Any, analytic: bool = False) -> tuple[Any, Any]:
         """(exponent at z = 0, loss) at places v: a ball, or an array of floats to choose by."""
-        ball, (_, p0, p1, m1), base = isinstance(v, acb), branch, 0
+        ball, (_, p0, p1, m1) = isinstance(v, acb), branch
+        base: Any = 0
         if self.folded and ball:
-            base, v = -(1 + (-v).exp()).log(analytic), self.shift / 2 + (1 + v.exp()).log(analytic)
+            base, v = -(1 + (-v).exp()).log(analytic), self.fold + (1 + v.exp()).log(analytic)
         elif self.folded:
             right = v.real > 0  # log(1+e^v) without overflow
             grown = np.where(right, v, 0) + np.log1p(np.exp(np.where(right, -v, v)))
-            base, v = v - grown, 0.5 * self.c + grown
+            base, v = v - grown, float(self.fold) + grown
         log_w = self._log_w(v, analytic)
         loss = p1 * log_w + (m1 * self._log_w(-v, analytic) if m1 else 0)
+        if self.even:  # twice the half line
+            base += arb(2).log() if ball else math.log(2.0)
         return base + p0 * log_w - v * v / 2, loss
 
     def _log_w(self, y: Any, analytic: bool) -> Any:

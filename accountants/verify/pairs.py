@@ -10,7 +10,7 @@ that is needed, in both orders; for a batch of fixed size the worst is not known
   (1−q)N(0) + qN(2/σ).
 
 Poisson sampling under REPLACE_ONE: (1−q)N(0) + qN(±1/σ), a record at one end of the ball becomes
-one at the other; mixtures: N(0, σ²) and Σ pᵢN(cᵢ, σ²).
+one at the other; mixtures: N(0, σ²) and Σ pᵢN(cᵢ, σ²). Balls in bins: Chua et al. 2024.
 """
 
 import math
@@ -71,6 +71,7 @@ class _Reader:
             "MixtureOfGaussiansDpEvent": self._components,
             "PoissonSampledDpEvent": self._poisson,
             "SampledWithoutReplacementDpEvent": self._fixed_size,
+            "BallsInBinsDpEvent": self._balls_in_bins,
         }
         if name == "SelfComposedDpEvent":
             self.add(event["event"], count * _whole(event["count"]), depth + 1)
@@ -148,6 +149,16 @@ class _Reader:
         inverse_square = _inverse_square(event["event"])
         kind = self.kind if self.explicit else "symmetric"
         self._sampled(rate, inverse_square, 2 * inverse_square.sqrt(), count, kind)
+
+    def _balls_in_bins(self, event: Any, count: int) -> None:
+        """N(0, I_T) and the mixture of N(μe_t, I_T), T = 1 or 2: turned, μ/√2 and then ±μ/√2."""
+        steps, inverse_square = _whole(event["steps_per_epoch"]), _inverse_square(event["event"])
+        if self.relation == "REPLACE_ONE" or not 1 <= steps <= 2:
+            raise NotCoveredError("balls in bins are covered for two steps, not replaced")
+        self.composition.mu_squared += count * inverse_square / steps
+        if steps == 2 and inverse_square > 0:
+            shift = (inverse_square / 2).sqrt()
+            self._mixture([arb(0.5), arb(0.5)], [-shift, shift], count)
 
     def _sampled(self, rate: arb, inverse_square: arb, shift: arb, count: int, kind: str) -> None:
         if rate == 1:

@@ -86,10 +86,10 @@ REASONS = (
         peers=("pld-accountant",),
     ),
     Reason(
-        name="a search that stops early",
-        text="ε is sought by minimising |δ(ε) - δ| over e^ε from [1, 2] to a tolerance of 0.01, "
-        "over distribution functions by a quadrature with a fixed number of nodes: the search ends "
-        "where the difference hardly changes.",
+        name="bounds of another variable",
+        text="The solver for ε hands the range of δ, [0, 1], to scipy's minimize_scalar as "
+        "`bounds`. Older releases of scipy ignored them; with 1.11.4 they bound e^ε, and ε is 0 or "
+        "less.",
         peers=("autodp AFA",),
     ),
 )

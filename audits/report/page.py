@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from audits.report.gather import Contents
 from audits.report.markup import Markup, join, tag
-from audits.report.sections import accounts, ledger, peers, studies, summary, zoo
+from audits.report.sections import accounts, field, ledger, peers, studies, summary, zoo
 
 
 class _Section(NamedTuple):
@@ -33,6 +33,7 @@ _PAGES = (
             _Section("peers", "Are they right?", peers.section),
             _Section("curves", "What does it cost?", accounts.curves),
             _Section("zoo", "The zoo of flaws", zoo.section),
+            _Section("field", "Do libraries keep their promises?", field.section),
             _Section("reproduce", "How this was made", summary.reproduce),
         ),
     ),

@@ -16,6 +16,8 @@ NAMES = (
     "07_dp_pvi_end_to_end",
     "08_reading_the_papers",
     "09_canaries",
+    "10_what_epsilon_means",
+    "11_verify",
 )
 
 

@@ -17,6 +17,13 @@ wherever a variable stands for a part of the sum,
 * *fusing* any masses into one at their mean gives a lower bound of both, and so does leaving mass
   out.
 
+**Replacing a record** is refused. The worst pair is (1/T)·Σ_t N(e_t, σ²I) and (1/T)·Σ_t N(−e_t,
+σ²I): with A_t, B_t the ratios of a step at the old and at the new value to N(0, σ²), δ is the mean
+of F = (ΣA_t − e^ε·ΣB_t)₊/T, whose F_xx and F_yy are not negative and whose F_xy is not positive,
+whatever the later steps are. So the interpolation of `fixed_size/PROOF.md`, section 4, in one step
+after another, the last one first, never costs less for longer and more opposite vectors (dX, dY ≥ 0
+≥ dW). But δ depends on the sums of the A_t and of the B_t, and no grid in two dimensions is made.
+
 **The mean**, by one of two ways, of which each has its proof in its module:
 
 * `linear`, for an epoch of many steps: X is put on a linear grid once, and T of them are summed by

@@ -3,8 +3,9 @@
 The objective's coefficient of ω² is the sum of x_i², whose sensitivity is max(|lower|, |upper|)².
 The code takes the largest of |lower| and |lower|: for a feature in [0, 1] the sensitivity is 0, no
 noise is added at all, and the minimiser ω = (Σxy + Lap)/Σx² is scaled by the exact Σx². Where all
-but one x are 0, Σx² tells that one: with Σx² = 0 the objective is linear and the minimiser runs
-away.
+but one x are small, Σx² tells that one by the width of what is released: 4·0.01 or 1.03, where ε
+allows a factor e^ε in its density. (With Σx² = 0 the objective is linear and the minimiser runs
+away.)
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ ABOUT = {
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
     "domain": {
         "dimension": 2,
-        "bounds": ((0.0, 1.0), (-1.0, 1.0)),
+        "bounds": ((0.1, 1.0), (-1.0, 1.0)),
         "min_records": 4,
         "max_records": 4,
     },

@@ -13,7 +13,7 @@ ABOUT = {
     "library": "dpart",
     "requirements": [
         "diffprivlib==0.6.3",
-        "scikit-learn==1.3.2",
+        "scikit-learn==1.1.3",
         "numpy==1.26.4",
         "pandas==1.5.3",
         "scipy==1.11.4",

@@ -29,7 +29,8 @@ def _report(data: Any, epsilon: float) -> Any:
 
     values = [int(value) for value in data[0]]
     report = RSpFD_GRR_Client(values, [3] * len(values), len(values), epsilon)
-    return np.concatenate([np.ravel(entry) for entry in report])
+    entries = [np.ravel(entry) for entry in report]
+    return np.concatenate(entries)
 
 
 def flawed(data: Any) -> Any:
@@ -40,4 +41,4 @@ def repaired(data: Any) -> Any:
     import math
 
     # The ε at which ln(d(e^ε − 1) + 1) is 1.
-    return _report(data, math.log(1 + (math.e - 1) / data.shape[1]))
+    return _report(data, math.log(1 + (math.e - 1) / len(data[0])))

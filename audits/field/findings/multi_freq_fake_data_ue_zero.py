@@ -18,7 +18,7 @@ ABOUT = {
         "RSpFD_UE_zero_Client)."
     ),
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
-    "domain": {"dimension": 2, "bounds": (0, 2), "dtype": int, "min_records": 1, "max_records": 1},
+    "pair": ([[1, 1, 1]], [[0, 0, 0]]),
     "repair": "amp_eps = epsilon.",
 }
 
@@ -28,8 +28,9 @@ def _report(data: Any, epsilon: float) -> Any:
     from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_UE_zero_Client
 
     values = [int(value) for value in data[0]]
-    report = RSpFD_UE_zero_Client(values, [3] * len(values), len(values), epsilon)
-    return np.concatenate([np.ravel(entry) for entry in report])
+    report = RSpFD_UE_zero_Client(values, [2] * len(values), len(values), epsilon)
+    entries = [np.asarray(entry) for entry in report]
+    return [*np.concatenate(entries), sum(one[1] - one[0] for one in entries)]
 
 
 def flawed(data: Any) -> Any:
@@ -40,4 +41,4 @@ def repaired(data: Any) -> Any:
     import math
 
     # The ε at which ln(d(e^ε − 1) + 1) is 1.
-    return _report(data, math.log(1 + (math.e - 1) / data.shape[1]))
+    return _report(data, math.log(1 + (math.e - 1) / len(data[0])))

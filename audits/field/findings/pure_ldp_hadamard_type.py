@@ -17,6 +17,7 @@ ABOUT = {
         "scikit-learn==1.5.2",
         "statsmodels==0.14.4",
         "pandas==2.2.3",
+        "xxhash==3.5.0",
     ],
     "promise": (
         "ε local differential privacy of what privatise returns (docstring of HadamardMechClient)."

@@ -15,6 +15,7 @@ ABOUT = {
         "scikit-learn==1.5.2",
         "statsmodels==0.14.4",
         "pandas==2.2.3",
+        "xxhash==3.5.0",
     ],
     "promise": "ε local differential privacy (docstring of LHClient).",
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},

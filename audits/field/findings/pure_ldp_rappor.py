@@ -18,10 +18,11 @@ ABOUT = {
         "scikit-learn==1.5.2",
         "statsmodels==0.14.4",
         "pandas==2.2.3",
+        "xxhash==3.5.0",
     ],
     "promise": "The client implements RAPPOR's permanent randomised response, and "
     "convert_eps_to_f(ε) gives the f at which a report costs ε (docstrings of RAPPORClient). It "
-    "rounds f to two digits, .76 for ε = 1, which costs 0.98.",
+    "rounds f to two digits, .76 for ε = 1, which costs 0.98. One cohort.",
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
     "domain": {
         "dimension": 0,
@@ -39,9 +40,11 @@ def prepare() -> None:
     from pure_ldp.frequency_oracles.rappor import RAPPORClient, RAPPORServer
 
     f = RAPPORClient.convert_eps_to_f(None, 1.0)
-    hashes = RAPPORServer(f=f, m=16, k=1, d=10).get_hash_funcs()
+    hashes = RAPPORServer(f=f, m=16, k=1, d=10, num_of_cohorts=1).get_hash_funcs()
     # Values start at 1 unless the user maps them otherwise.
-    KEPT["client"] = RAPPORClient(f=f, m=16, hash_funcs=hashes, index_mapper=lambda value: value)
+    KEPT["client"] = RAPPORClient(
+        f=f, m=16, hash_funcs=hashes, num_of_cohorts=1, index_mapper=lambda value: value
+    )
 
 
 def flawed(data: Any) -> Any:

@@ -22,13 +22,30 @@ from dp_accounting.dp_event import (
 )
 from flint import arb, ctx
 
-from accountants import Certificate, FourierAccountant, elementary, known_answers, releases, seals
+from accountants import (
+    BallsInBinsDpEvent,
+    Certificate,
+    FourierAccountant,
+    elementary,
+    known_answers,
+    releases,
+    seals,
+)
 from accountants.bounds import BoundsError
 from accountants.fourier.contour import quadrature
 from accountants.fourier.grid import discretise
 from accountants.verify import NOT_COVERED, REFUTED, VERIFIED, verify
 from accountants.verify.contour import Composition
 from accountants.verify.laws import Law
+from mechanisms import (
+    DPOptimisation,
+    Layout,
+    ParameterPerturbation,
+    Poisson,
+    Scope,
+    certify,
+)
+from pvi import SGD
 
 ADD, ONE, ZERO = (
     NeighboringRelation[name] for name in ("ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL")
@@ -135,6 +152,77 @@ def test_two_steps_by_quadrature(kind):
     assert abs(ratio(kind, q, c, 2, eps, float(value))) < 1e-9
 
 
+def two_bins(sigma, epsilon):
+    """The larger δ(ε) of both orders for balls in two bins, once: over the first bin's noise.
+
+    Given it, the other bin's lognormal leaves a formula like that of Black and Scholes.
+    """
+    with mpmath.workdps(25):
+        c, grown = 1 / mpmath.mpf(sigma), mpmath.exp(epsilon)
+
+        def removed(y):
+            k = grown - mpmath.exp(c * y - c * c / 2) / 2
+            if k <= 0:
+                return 0.5 - k
+            d = mpmath.log(2 * k) / c + c / 2
+            return mpmath.ncdf(c - d) / 2 - k * mpmath.ncdf(-d)
+
+        def added(y):
+            k = 1 / grown - mpmath.exp(c * y - c * c / 2) / 2
+            if k <= 0:
+                return mpmath.mpf(0)
+            d = mpmath.log(2 * k) / c + c / 2
+            return grown * (k * mpmath.ncdf(d) - mpmath.ncdf(d - c) / 2)
+
+        found = []
+        for inner, sign in ((removed, 1), (added, -1)):
+            kink = float((mpmath.log(2) + sign * epsilon) / c + c / 2)
+            places = sorted({-14.0, -6.0, -3.0, 0.0, 3.0, 6.0, 14.0, kink})
+            found.append(mpmath.quad(lambda y, f=inner: mpmath.npdf(y) * f(y), places))
+        return max(found)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "epsilon"), [(1.0, 3.7), (3.0, 1.2654), (0.5, 8.18), (20.0, 0.13)]
+)
+def test_balls_in_two_bins_by_quadrature(sigma, epsilon):
+    certificate = Certificate(
+        event=BallsInBinsDpEvent(2, dpa.GaussianDpEvent(sigma)),
+        neighboring_relation=ADD,
+        points=((0.5, 0.0, epsilon),),
+        method="by hand",
+    )
+    # Far below the δ of the certificate the first goal leaves few digits: ask at about δ itself.
+    delta = float(two_bins(sigma, epsilon))
+    points = [[delta * (1 + 1e-7), 0.0, epsilon]]
+    (_, end) = verify(changed(certificate, points=points)).ends
+    assert end.word == VERIFIED
+    assert end.most - end.least < 1e-8 * delta
+    assert end.least <= delta * (1 + 1e-13)
+    assert end.most >= delta * (1 - 1e-13)
+
+
+def test_epochs_of_balls_in_bins_are_composed():
+    """One bin is no sampling; epochs multiply as other releases do."""
+    noise = dpa.GaussianDpEvent(3.0)
+    one_bin = certified([(BallsInBinsDpEvent(1, noise), 5)], ADD, 1e-5)
+    as_gaussian = json.loads(certified([(noise, 5)], ADD, 1e-5).to_json())
+    assert verify(changed(one_bin, points=as_gaussian["points"])).word == VERIFIED
+    certificate = certified([(BallsInBinsDpEvent(2, noise), 20)], ZERO, 1e-6)
+    assert verify(certificate.to_json()).word == VERIFIED
+    twenty_one = certified([(BallsInBinsDpEvent(2, noise), 21)], ZERO, 1e-6)
+    points = [list(point) for point in twenty_one.points]
+    assert verify(changed(certificate, points=points)).word == REFUTED
+
+
+def test_more_bins_and_replaced_records_are_not_covered():
+    for bins, relation in ((3, "ADD_OR_REMOVE_ONE"), (2, "REPLACE_ONE")):
+        certificate = certified(
+            [(BallsInBinsDpEvent(bins, dpa.GaussianDpEvent(1.0)), 1)], ADD, 1e-5
+        )
+        assert verify(changed(certificate, neighboring_relation=relation)).word == NOT_COVERED
+
+
 SETTINGS = {
     "Gaussian": ([(dpa.GaussianDpEvent(1.3), 7)], ZERO),
     "Poisson": ([(poisson(0.01, 1.0), 1000)], ADD),
@@ -180,6 +268,15 @@ def test_a_certificate_is_verified_and_a_forged_one_is_not(name):
     # The same interval for another δ; where there is a gap that is no lie.
     if name != "batches of fixed size":
         assert verify(changed(certificate, points=[[delta * 0.9, lower, upper]])).word == REFUTED
+
+
+def test_what_the_contour_cannot_bound_is_taken_exactly():
+    """Four hundred Laplace at a δ where |M| falls too slowly: residues, though it costs more."""
+    certificate = certified([(LaplaceDpEvent(10.9), 392)], ADD, 2.28e-12)
+    assert verify(certificate.to_json()).word == VERIFIED
+    ((delta, lower, _),) = certificate.points
+    forged = changed(certificate, points=[[delta, 0.0, lower * (1 - 1e-6)]])
+    assert verify(forged).word == REFUTED
 
 
 def test_another_event_or_relation_is_refuted():
@@ -354,3 +451,20 @@ def test_it_imports_nothing_that_it_checks():
             for name in names:
                 ours = name.split(".")[0] in ("accountants", "audits", "mechanisms", "pvi")
                 assert not ours or name.startswith("accountants.verify")
+
+
+def test_a_transcripts_certificate_names_its_engine_and_is_verified():
+    mechanism = ParameterPerturbation(clip_norm=1.0, noise_multiplier=4.0)
+    certificate = certify(mechanism.plan(Layout(clients=2), rounds=3), Scope(), [1e-5, 1e-8])
+    assert (certificate.engine, certificate.tolerance) == ("closed form", 1e-6)
+    assert verify(certificate.to_json()).word == VERIFIED
+    sampled = DPOptimisation(
+        clip_norm=1.0,
+        noise_multiplier=2.0,
+        steps=50,
+        rule=SGD(learning_rate=1.0),
+        sampling=Poisson(0.02),
+    )
+    certificate = certify(sampled.plan(Layout(clients=2), rounds=2), Scope(), [1e-5])
+    assert certificate.engine == "contour"
+    assert verify(certificate.to_json()).word == VERIFIED

@@ -89,6 +89,15 @@ def test_data_arrive_as_they_were():
     assert (plain, mapping) == ([1.5, "a", None], {"b": 2.5})
 
 
+def test_arrays_are_lists_where_there_is_no_numpy(monkeypatch):
+    arrays = [np.arange(24).reshape(2, 3, 4), np.array([1.5, 2.5])]
+    given = [encoded(array) for array in arrays]
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    found = [served.decoded(array) for array in given]
+    monkeypatch.undo()
+    assert found == [array.tolist() for array in arrays]
+
+
 def test_what_a_library_prints_is_no_answer(finding):
     one = finding("import os\ndef flawed(data):\n    print('x'); os.system('echo y'); return 7.0")
     assert drawn(one) == [7.0, 7.0, 7.0]
@@ -248,3 +257,15 @@ def test_what_is_not_public_has_a_report_to_send_and_is_marked():
     for one, outcome in convicted(found):
         assert (f"`dp-assay field {one.name}`" in text) == (one.upstream is None), one.name
         assert one.flaw.rstrip(".") in pages.field_page([(one, outcome)])
+
+
+@pytest.mark.slow
+def test_a_light_library_is_convicted_again_and_its_neighbour_is_not(tmp_path):
+    """Installed from the package index, where there is one to be reached."""
+    for name, word in (("eeprivacy_vector_mean", "REFUTED"), ("eeprivacy_sum", "NOT_REFUTED")):
+        (one,) = named([name])
+        outcome = examine(one, one.roles[0], seconds=20.0, seed=1)
+        if "not installed" in outcome.reason:
+            pytest.skip(outcome.reason[:200])
+        assert outcome.word == word, outcome.reason
+        assert outcome.by_hunt
