@@ -238,11 +238,13 @@ def main():
             found[row["number"]] = row
             with given.journal.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
+    rows = [found[number] for number in sorted(found) if number < given.count]
     result = {
         "date": datetime.date.today().isoformat(),
         "command": f"python benchmarks/bench_verify.py JOURNAL --count {given.count}",
         "versions": versions.installed("python-flint"),
-    } | summary([found[number] for number in sorted(found)])
+        "settings": len(rows),
+    } | summary(rows)
     RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))
 

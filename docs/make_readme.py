@@ -109,7 +109,9 @@ def auditing_peers() -> str:
         f"the most successful other ({letters}; – if none does). A true claim should be called so "
         "in at most 5% of them; G is asymptotic, and calls it so more often where draws are few. "
         f"Two shares that differ by less than {luck} points may do so by luck. What is like the "
-        f"others', and what is not, is said in `benchmarks/peer_tests.py`. {_source(found)}"
+        f"others', and what is not, is said in `benchmarks/peer_tests.py`. {_source(found)} "
+        "jax-privacy 2.0.0 was its current release on 2026-11-19; that the bound of G is not one "
+        "is discussed in [its repository](https://github.com/google-deepmind/jax_privacy/pull/270)."
     )
     return "\n".join(lines)
 

@@ -133,8 +133,8 @@ def exchange(server, clients, lost):
     return answers
 
 
-def view(server, clients, answers, coalition, ciphers):
-    """What server and coalition can work out: vectors under masks, and each mask they can make."""
+def known(server, clients, answers, coalition, ciphers):
+    """Vectors under masks, and the seeds and keys that server and coalition can put together."""
     terms = server.terms
     messages = [CODEC.decode(answer).message for answer in answers]
     shares = {"seeds": {}, "keys": {}}
@@ -157,11 +157,15 @@ def view(server, clients, answers, coalition, ciphers):
     )
     for member in coalition:
         seeds[member], keys[member] = clients[member]._seed, clients[member]._masking.private
-    seen = {
-        ("vector", message.client): message.vector.tolist()
-        for message in messages
-        if isinstance(message, Masked)
-    }
+    sent = {m.client: m.vector for m in messages if isinstance(m, Masked)}
+    return sent, seeds, keys
+
+
+def view(server, clients, answers, coalition, ciphers):
+    """All that server and coalition can work out, each mask that they can make included."""
+    terms = server.terms
+    sent, seeds, keys = known(server, clients, answers, coalition, ciphers)
+    seen = {("vector", client): vector.tolist() for client, vector in sent.items()}
     for owner, seed in seeds.items():
         seen["own", owner] = own_mask(ciphers, terms, owner, seed).tolist()
     for owner, key in keys.items():
@@ -170,6 +174,27 @@ def view(server, clients, answers, coalition, ciphers):
                 mask = pair_mask(ciphers, terms, owner, key, other, offer.mask_key)
                 seen["pair", owner, other] = mask.tolist()
     return repr(sorted(seen.items()))
+
+
+def readable(server, clients, answers, coalition, ciphers):
+    """Each client's vector without the masks that the pool can make, as numbers in [−½, ½)."""
+    terms = server.terms
+    sent, seeds, keys = known(server, clients, answers, coalition, ciphers)
+    rows = []
+    for client, vector in sorted(sent.items()):
+        left = vector.copy()
+        if client in seeds:
+            left -= own_mask(ciphers, terms, client, seeds[client])
+        for other, offer in server._offers.items():
+            if other == client or other not in server._sealed:
+                continue
+            if client in keys:
+                left -= pair_mask(ciphers, terms, client, keys[client], other, offer.mask_key)
+            elif other in keys:
+                own = server._offers[client].mask_key
+                left += pair_mask(ciphers, terms, other, keys[other], client, own)
+        rows.append(terms.centred(left) / 2.0**terms.bits)
+    return np.concatenate(rows)
 
 
 def laws_of_views(vectors, least, lost, coalitions, *, bits, kind=CountedCiphers):

@@ -96,7 +96,6 @@ def _start_node(stack: contextlib.ExitStack, file: Path, socket_file: Path) -> N
         flower.node(
             file.parent,
             server=validate.text("server", body.get("server")),
-            client=validate.count("client", body.get("client"), minimum=0),
             socket_file=socket_file,
             port=flower.free_port(),
         )

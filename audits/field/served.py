@@ -30,12 +30,21 @@ def decoded(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if value.keys() == {"array", "dtype", "shape"}:
-        import numpy
-
-        return numpy.array(value["array"], dtype=value["dtype"]).reshape(value["shape"])
+        return _array(**value)
     if value.keys() == {"tuple"}:
         return tuple(decoded(item) for item in value["tuple"])
     return {key: decoded(item) for key, item in value.items()}
+
+
+def _array(array: list[Any], dtype: str, shape: list[int]) -> Any:
+    """An array, or lists where the library has no use for numpy."""
+    try:
+        import numpy
+    except ImportError:
+        for length in shape[:0:-1]:
+            array = [array[k : k + length] for k in range(0, len(array), length)]
+        return array
+    return numpy.array(array, dtype=dtype).reshape(shape)
 
 
 def encoded(value: Any) -> Any:

@@ -278,7 +278,9 @@ class Coordinator:
 
     def _updates(self, members: Sequence[int]) -> dict[int, Update]:
         """New updates of those who gave one, in the group's order."""
-        asks = {m: [*self._news(m), self._snapshot(m), Question(client=m)] for m in members}
+        asks = {m: [*self._news(m), self._snapshot(m)] for m in members}
+        if self._teller.is_heard:  # a certified cost may take as long as an update
+            asks = {m: [*messages, Question(client=m)] for m, messages in asks.items()}
         answers, found = self._ask(asks), {}
         for m in members:
             for message in answers.get(m, ()):

@@ -7,6 +7,7 @@ from its own state. Nothing of ours depends on Flower's.
 
 import contextlib
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -17,11 +18,12 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 
 from accountants import validate
-from mechanisms.federated import courier_app
+from mechanisms.federated import courier_app, leash
 from mechanisms.federated.relay import Relay
 
 _APP = """\
@@ -41,8 +43,11 @@ clientapp = "courier_app.apps:client_app"
 
 [tool.flwr.app.config]
 door = ""
+nodes = ""
 patience = 60.0
 """
+# By its name: what it imports may not be installed where this file is read.
+_COMMANDS = str(Path(__file__).with_name("flower_commands.py"))
 _PAUSE = 0.5
 _STARTS = 60.0  # seconds for a process to be there
 _ENDS = 10.0
@@ -82,9 +87,9 @@ class Processes:
         """Starts one of Flower's commands, in a session of its own."""
         with (self._home / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
-                [_command(command), *arguments],
+                [sys.executable, "-I", leash.__file__, _command(command), *arguments],
                 env=environment(self._home),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # never written to: it closes when this process dies
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -100,6 +105,8 @@ class Processes:
         if process is None:
             return
         _signal(process, signal.SIGTERM)
+        if process.stdin is not None:
+            process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_ENDS)
         _signal(process, signal.SIGKILL)  # whatever it has left behind
@@ -193,24 +200,33 @@ class FlowerCourier:
             ],
         )
         _wait_for_port("127.0.0.1", self._port, self._ended)
-        for public in sorted((folder / "nodes").glob("*.pub")):
-            self._flwr("supernode", "register", str(public), "here")
-        door = folder / "door.sock"
-        settings = f'door="{door}" patience={self._patience}'
-        self._flwr("run", str(self._home / "app"), "here", "--run-config", settings)
+        publics = sorted((folder / "nodes").glob("*.pub"), key=lambda file: int(file.stem))
+        asked = [
+            ["supernode", "register", str(file), "here", "--format", "json"] for file in publics
+        ]
+        nodes = [answer["node-id"] for answer in self._flwr(*asked)]
+        settings = (
+            f'door="{folder}/door.sock" patience={self._patience} '
+            f'nodes="{",".join(str(node) for node in nodes)}"'
+        )
+        self._flwr(["run", str(self._home / "app"), "here", "--run-config", settings])
         self.begun += 1
 
-    def _flwr(self, *arguments: str) -> None:
+    def _flwr(self, *commands: list[str]) -> list[dict[str, Any]]:
+        """Runs commands of Flower's; gives the JSON objects that they print."""
+        texts = [json.dumps(command) for command in commands]
         with (self._home / "flwr.log").open("ab") as log:
-            subprocess.run(
-                [_command("flwr"), *arguments],
+            done = subprocess.run(
+                [sys.executable, _COMMANDS, *texts],
                 env=environment(self._home),
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                stdout=subprocess.PIPE,
+                stderr=log,
                 timeout=_STARTS,
                 check=True,
             )
+            log.write(done.stdout)
+        return list(_objects(done.stdout.decode("utf-8")))
 
     def _write_app(self) -> None:
         app = self._home / "app"
@@ -227,13 +243,12 @@ class FlowerCourier:
 
 
 @contextlib.contextmanager
-def node(folder: Path, *, server: str, client: int, socket_file: Path, port: int) -> Iterator[None]:
+def node(folder: Path, *, server: str, socket_file: Path, port: int) -> Iterator[None]:
     """A Flower node that carries bytes to the holder at a socket; started again when it dies.
 
     Args:
       folder: The invitation's, with `ca.pem` and `node.key`.
       server: The server's host and port.
-      client: For which client it stands.
       socket_file: The holder's socket.
       port: A free port of this machine, on which the node's own processes find it.
     """
@@ -252,7 +267,7 @@ def node(folder: Path, *, server: str, client: int, socket_file: Path, port: int
                         *("--superlink", server, "--root-certificates", f"{folder}/ca.pem"),
                         *("--auth-supernode-private-key", f"{folder}/node.key"),
                         *("--host", "127.0.0.1", "--port", str(port)),
-                        *("--node-config", f'client={client} socket="{socket_file.resolve()}"'),
+                        *("--node-config", f'socket="{socket_file.resolve()}"'),
                     ],
                 )
             ended.wait(_NODE_RETRY)
@@ -272,6 +287,15 @@ def free_port() -> int:
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
         return int(trial.getsockname()[1])
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text, one after the other, whatever else it says."""
+    decoder, place = json.JSONDecoder(), text.find("{")
+    while place >= 0:
+        found, end = decoder.raw_decode(text, place)
+        yield found
+        place = text.find("{", end)
 
 
 def _wait_for_port(host: str, port: int, ended: threading.Event) -> None:

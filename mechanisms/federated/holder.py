@@ -74,6 +74,7 @@ class Holder:
         self._runs.mkdir(mode=0o700, exist_ok=True)
         self.budget = budget_of(permission)
         self._engagements: dict[str, Engagement] = {}
+        self._said: dict[str, tuple[int, Statement]] = {}
         self.refusals: dict[str, int] = {}
 
     @contextmanager
@@ -220,9 +221,13 @@ class Holder:
 
     def _statement(self, run: str, engagement: Engagement) -> Statement:
         permission, experiment = self.permission, engagement.experiment
-        paid = self.budget.books.receipts.get(run, {}).get(str(OWNER), 0)
+        generation, said = self._said.get(run, (-1, None))
+        if said is not None and generation == self.budget.books.generation:
+            return said
+        books = self.budget.books
+        paid = books.receipts.get(run, {}).get(str(OWNER), 0)
         spent = self.budget.epsilon_upper(OWNER)
-        return Statement(
+        said = Statement(
             client=engagement.number,
             messages=paid,
             scope=str(permission.scope),
@@ -234,6 +239,8 @@ class Holder:
                 cost_of(experiment, engagement.number, paid, scope) for scope in experiment.scopes
             ),
         )
+        self._said[run] = (books.generation, said)
+        return said
 
 
 def budget_of(permission: Permission) -> Budget:

@@ -64,8 +64,7 @@ def _invite(folder: Path, experiment: Experiment, client: int, server: str) -> N
     shutil.copy2(own / "node.pub", folder / "nodes" / f"{client}.pub")
     shutil.copy2(folder / "ca.pem", own / "ca.pem")
     (own / "experiment.json").write_text(experiment.to_json(), encoding="utf-8")
-    node = {"server": server, "client": client}
-    (own / "node.toml").write_text(tomli_w.dumps(node), encoding="utf-8")
+    (own / "node.toml").write_text(tomli_w.dumps({"server": server}), encoding="utf-8")
     text = tomli_w.dumps(_proposal(experiment, client))
     (own / "permission.toml").write_text(_HEAD + text, encoding="utf-8")
 

@@ -37,6 +37,11 @@ class Teller:
         self._sent: dict[int, int] = {}
         self._received: dict[int, int] = {}
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether there is an observer."""
+        return self._observer is not None
+
     def begin(self, run: "Coordinator", change: float, note: str) -> None:
         """A process begins, or goes on."""
         experiment = self._experiment

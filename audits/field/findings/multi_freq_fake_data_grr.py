@@ -41,4 +41,4 @@ def repaired(data: Any) -> Any:
     import math
 
     # The ε at which ln(d(e^ε − 1) + 1) is 1.
-    return _report(data, math.log(1 + (math.e - 1) / data.shape[1]))
+    return _report(data, math.log(1 + (math.e - 1) / len(data[0])))

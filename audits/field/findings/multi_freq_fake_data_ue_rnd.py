@@ -18,7 +18,7 @@ ABOUT = {
         "RSpFD_UE_rnd_Client)."
     ),
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
-    "domain": {"dimension": 2, "bounds": (0, 1), "dtype": int, "min_records": 1, "max_records": 1},
+    "pair": ([[1, 1]], [[0, 0]]),
     "repair": "amp_eps = epsilon.",
 }
 
@@ -41,4 +41,4 @@ def repaired(data: Any) -> Any:
     import math
 
     # The ε at which ln(d(e^ε − 1) + 1) is 1.
-    return _report(data, math.log(1 + (math.e - 1) / data.shape[1]))
+    return _report(data, math.log(1 + (math.e - 1) / len(data[0])))

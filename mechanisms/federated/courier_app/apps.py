@@ -1,12 +1,12 @@
 """Flower as a courier: its ServerApp and its ClientApp carry sealed bytes and do nothing else.
 
 The ClientApp runs on an owner's machine with code that the server ships, so it is trusted with
-nothing: it reads its node's configuration (the client's number and the holder's socket), hands the
-bytes to the holder and takes the answer back. It needs no access to data, key or budget.
+nothing: it reads its node's configuration (the holder's socket), hands the bytes to the holder and
+takes the answer back. It needs no access to data, key or budget.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,9 @@ client_app = ClientApp()
 
 @client_app.query()
 def carry(message: Message, context: Context) -> Message:
-    """Hands bytes to the holder; without bytes, says for which client this node stands."""
-    client = int(context.node_config["client"])
+    """Hands bytes to the holder."""
     asked = message.content["asked"].get("bytes")
-    answer: dict[str, Any] = {"client": client}
+    answer: dict[str, Any] = {}
     if isinstance(asked, bytes):
         try:
             patience = float(str(message.content["asked"]["patience"]))
@@ -47,7 +46,8 @@ def main(grid: Grid, context: Context) -> None:
     """Fetches questions from the coordinator's relay, and brings back what nodes answer."""
     door = Path(str(context.run_config["door"]))
     patience = float(str(context.run_config["patience"]))
-    post = _Post(grid, patience)
+    nodes = [int(number) for number in str(context.run_config["nodes"]).split(",")]
+    post = _Post(grid, nodes, patience)
     brought = pack(0, {})
     last = time.monotonic()
     while time.monotonic() - last < _UNREACHED:
@@ -67,69 +67,57 @@ def main(grid: Grid, context: Context) -> None:
 
 
 class _Post:
-    """Knows which node stands for which client, and sends there.
+    """Sends to nodes, each of which stands for one client.
 
-    A node that says it is another's client gains nothing: what it is given is sealed.
+    Args:
+      grid: Flower's.
+      nodes: The nodes' numbers, by client.
+      patience: Seconds for one exchange.
     """
 
-    def __init__(self, grid: Grid, patience: float) -> None:
+    def __init__(self, grid: Grid, nodes: Sequence[int], patience: float) -> None:
         self._grid = grid
+        self._nodes = nodes
         self._patience = patience
-        self._clients: dict[int, int] = {}
 
     def carry(self, asked: Mapping[int, bytes]) -> dict[int, bytes]:
         """The answers of clients whose nodes are there and answer in time."""
         until = time.monotonic() + self._patience
-        nodes = self._nodes(set(asked), until)
+        present = self._wait_for({self._nodes[m] for m in asked}, until)
         left = max(1.0, until - time.monotonic())
-        messages = [
-            self._message(nodes[m], {"bytes": content, "patience": left})
+        messages = {
+            m: self._message(self._nodes[m], {"bytes": content, "patience": left})
             for m, content in asked.items()
-            if m in nodes
-        ]
-        found = {}
-        for record in self._exchange(messages, until):
-            if isinstance(record.get("bytes"), bytes):
-                found[int(str(record["client"]))] = record["bytes"]
-        return found
+            if self._nodes[m] in present
+        }
+        return self._exchange(messages, until)
 
-    def _nodes(self, wanted: set[int], until: float) -> dict[int, int]:
-        """Nodes by client; waits for those that are not there yet, up to half of the time left."""
+    def _wait_for(self, wanted: set[int], until: float) -> set[int]:
+        """The nodes that are there; waits for all, up to half of the time left."""
         half = time.monotonic() + (until - time.monotonic()) / 2
         while True:
             present = set(self._grid.get_node_ids())
-            self._clients = {node: m for node, m in self._clients.items() if node in present}
-            new = [node for node in present if node not in self._clients]
-            if new:
-                messages = [self._message(node, {}) for node in new]
-                self._exchange(messages, half, self._clients.__setitem__)
-            nodes = {m: node for node, m in self._clients.items()}
-            if wanted <= set(nodes) or time.monotonic() > half:
-                return nodes
+            if wanted <= present or time.monotonic() > half:
+                return present
             time.sleep(_PAUSE)
 
     def _message(self, node: int, fields: dict[str, Any]) -> Message:
         content = RecordDict({"asked": ConfigRecord(fields)})
         return Message(content, dst_node_id=node, message_type=_TYPE)
 
-    def _exchange(
-        self,
-        messages: Iterable[Message],
-        until: float,
-        note: Callable[[int, int], None] | None = None,
-    ) -> list[Any]:
-        """The records of all good answers that come in time; shorter pauses than Flower's own."""
-        waiting = set(self._grid.push_messages(list(messages)))
-        found = []
+    def _exchange(self, messages: Mapping[int, Message], until: float) -> dict[int, bytes]:
+        """All good answers that come in time; shorter pauses than Flower's own."""
+        numbers = self._grid.push_messages(list(messages.values()))
+        waiting = dict(zip(numbers, messages, strict=True))
+        found = {}
         while waiting and time.monotonic() < until:
             for reply in self._grid.pull_messages(list(waiting)):
-                waiting.discard(reply.metadata.reply_to_message_id)
-                if reply.has_error() or "answer" not in reply.content:
+                client = waiting.pop(reply.metadata.reply_to_message_id, None)
+                if client is None or reply.has_error() or "answer" not in reply.content:
                     continue
-                record = reply.content["answer"]
-                if note is not None:
-                    note(reply.metadata.src_node_id, int(str(record["client"])))
-                found.append(record)
+                answer = reply.content["answer"].get("bytes")
+                if isinstance(answer, bytes):
+                    found[client] = answer
             if waiting:
                 time.sleep(_PAUSE)
         return found
