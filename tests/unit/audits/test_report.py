@@ -100,6 +100,13 @@ def test_they_load_nothing_and_link_only_among_themselves(pages):
         assert "url(" not in page.text
 
 
+def test_of_the_peers_only_what_is_public_upstream_is_shown(page):
+    for reason in REASONS:
+        assert (" ".join(reason.text.split()) in " ".join(page.text.split())) == bool(
+            reason.upstream
+        )
+
+
 def test_every_table_has_a_caption_and_every_picture_words(pages, page):
     assert page.tags.count("table") >= 5
     # Readings, curves, peers, one picture of the zoo and one of each specimen.
