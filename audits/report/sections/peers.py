@@ -29,13 +29,13 @@ def section(_: Contents) -> Markup:
     board, answers = scoreboard.Scoreboard(scoreboard.RECORD), scoreboard.known()
     rows = board.rows(PEERS.values(), answers)
     public = [
-        low
+        (low, low.reason)
         for low in board.too_low(PEERS.values(), answers)
         if low.reason is not None and low.reason.upstream
     ]
     shown = {
         row.peer: row.counts
-        | {"too low": sum(len(low.cases) for low in public if low.peer == row.peer)}
+        | {"too low": sum(len(low.cases) for low, _ in public if low.peer == row.peer)}
         for row in rows
     }
     figures = table(
@@ -57,11 +57,10 @@ def section(_: Contents) -> Markup:
             low.peer,
             len(low.cases),
             *_worst(board, low),
-            low.reason.text,
-            low.reason.upstream,
+            reason.text,
+            reason.upstream,
         )
-        for low in board.too_low(PEERS.values(), answers)
-        if low.reason is not None and low.reason.upstream
+        for low, reason in public
     ]
     columns = ("peer", "answers", "the lowest of them", "ε ≤, it says", "ε ≥, proved")
     why = table(
