@@ -135,7 +135,12 @@ def load():
         for clients in CLIENTS:
             found.append(measure(clients, dimension))
             print(found[-1], flush=True)
-    record = {"command": "python benchmarks/bench_federation.py load", "rounds": found}
+    record = {
+        "command": "python benchmarks/bench_federation.py load",
+        "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[1], 1),
+        "rounds": found,
+    }
     (RESULTS / "federation.json").write_text(json.dumps(record, indent=1) + "\n")
     plot(found)
 

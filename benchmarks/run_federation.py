@@ -7,14 +7,19 @@ line the noise comes from the operating system.
 
     python benchmarks/run_federation.py            over Flower
     python benchmarks/run_federation.py --local    the same without Flower, in seconds
+    python benchmarks/run_federation.py --kill flower-superlink
+                                                   kills the processes of that name after round 1
 """
 
 import argparse
 import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from pathlib import Path
@@ -109,6 +114,19 @@ def holders(folder, local):
             one.wait(30)
 
 
+def kill_after_a_round(folder, progress, name):
+    """Kills Flower's processes of a name once a round has been made; none but this federation's."""
+    while not (progress.exists() and '"round_ended"' in progress.read_text()):
+        time.sleep(0.2)
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = entry.read_bytes().split(b"\0")
+            of_ours = any(os.fsencode(folder) in word for word in words)
+            if of_ours and any(word.endswith(name.encode()) for word in words):
+                os.kill(int(entry.parent.name), signal.SIGKILL)
+                print(f"killed {name}, process {entry.parent.name}", flush=True)
+
+
 def in_process(planned, records):
     shards = [Shard.from_classes(inputs, classes) for inputs, classes in records]
     run = planned.build(shards, np.random.default_rng(SEED))
@@ -123,6 +141,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=float, default=30.0)
     parser.add_argument("--most-seconds", type=float, default=MOST_SECONDS)
+    parser.add_argument("--kill", metavar="NAME", help="of Flower's processes, after a round")
     given = parser.parse_args()
     planned, records, port = experiment(given.rounds), list(tables()), free_port()
     began = time.monotonic()
@@ -131,10 +150,15 @@ def main():
         file.write_text(planned.to_toml())
         invite(folder, file, port, records)
         options = ["--local"] if given.local else ["--port", port]
+        progress = Path(name) / "progress"
+        if given.kill:
+            arguments = (folder, progress, given.kill)
+            threading.Thread(target=kill_after_a_round, args=arguments, daemon=True).start()
         with holders(folder, given.local):
             served = subprocess.run(
                 command(
                     *("serve", file, "--folder", folder, "--seed", SEED, "--json"),
+                    *("--progress", progress),
                     *("--patience", given.patience, *options),
                 ),
                 check=True,
@@ -142,6 +166,9 @@ def main():
                 timeout=given.most_seconds,
             )
         found = json.loads(served.stdout)
+        ended = [json.loads(line) for line in progress.read_text().splitlines()]
+        seconds = [round(one["seconds"], 1) for one in ended if one["event"] == "round_ended"]
+        print(f"seconds of the rounds: {seconds}")
         posterior = in_process(planned, records)
         same = (
             found["mean"] == posterior.mean.tolist()

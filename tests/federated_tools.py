@@ -15,7 +15,7 @@ from mechanisms import (
     Scope,
 )
 from mechanisms.federated import Holder, Permission, Seal, new_key
-from mechanisms.federated.messages import Engage, bundle, unbundle
+from mechanisms.federated.messages import Engage, Question, bundle, unbundle
 from pvi import SGD, ExactSolver, LinearRegression, Server, Shard
 from pvi.generator_state import pinned
 
@@ -145,7 +145,9 @@ __all__ = [
     "SIZE",
     "AllRecords",
     "Owner",
+    "Question",
     "Scope",
+    "bundle",
     "in_process",
     "optimisation",
     "permit",

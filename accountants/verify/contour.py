@@ -38,6 +38,7 @@ from accountants.verify.laws import Law
 PREC = 500  # of parameters: more than any computation uses but the adaptive ones
 _FARTHEST = 600.0  # times the largest shift: how far an upright path may go
 _MOST_TERMS = 30_000_000  # points of the path times terms of S
+_FEW_LAPLACE, _MOST_LAPLACE = 300, 1_000  # taken exactly at once, and at last
 _FEW = 150  # releases for which a leaning path is tried
 
 
@@ -83,8 +84,10 @@ class Composition:
             return [arb(0) for _ in epsilons]
         if not self.laws and not self.discrete:
             return [adaptive(partial(gaussian, self.mu_squared, e)) for e in epsilons]
-        if not self.laws and not plain and few(self.discrete):
-            return [adaptive(partial(atomic, self.discrete, e)) for e in epsilons]
+        by_residues = [partial(atomic, self.discrete, epsilon) for epsilon in epsilons]
+        atoms_only = not self.laws and not plain
+        if atoms_only and few(self.discrete, _FEW_LAPLACE):
+            return [adaptive(residues) for residues in by_residues]
         law, n = self.laws[0] if self.laws else (None, 0)
         if law and n == len(self.laws) and not plain and not self.discrete and law.rate:
             return [adaptive(partial(one_step, law.rate, law.shift, law.kind, e)) for e in epsilons]
@@ -92,6 +95,8 @@ class Composition:
         try:
             return path.upright()
         except UndecidedError:
+            if atoms_only and few(self.discrete, _MOST_LAPLACE):
+                return [adaptive(residues) for residues in by_residues]
             if path.count > _FEW or plain or self.discrete:
                 raise
         return path.leaning()

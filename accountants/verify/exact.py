@@ -5,7 +5,7 @@ from functools import reduce
 
 from flint import acb, arb, arb_poly, arb_series, ctx
 
-_MOST_TERMS, _MOST_LAPLACE = 20_000, 1_000
+_MOST_TERMS = 20_000
 
 
 class UndecidedError(ArithmeticError):
@@ -97,10 +97,10 @@ class Laplace(Atoms):
         return share * (x * self.largest).exp() + (-(1 + x) * self.largest).exp() / 2
 
 
-def few(factors: Sequence[tuple[Atoms, int]]) -> bool:
-    """Whether `atomic` can take them all."""
+def few(factors: Sequence[tuple[Atoms, int]], laplace: int) -> bool:
+    """Whether `atomic` can take them all, so many of Laplace's at most."""
     terms = reduce(lambda all_, part: all_ * (1 + part[1] * (len(part[0].masses) - 1)), factors, 1)
-    return terms <= _MOST_TERMS and sum(n * part.laplace for part, n in factors) <= _MOST_LAPLACE
+    return terms <= _MOST_TERMS and sum(n * part.laplace for part, n in factors) <= laplace
 
 
 def atomic(factors: Sequence[tuple[Atoms, int]], epsilon: arb) -> arb:

@@ -71,7 +71,9 @@ def add(commands: Commands) -> None:
         description="Runs the experiment in this process, on simulated clients.",
         epilog=_RUN_EXAMPLE,
     )
-    run.add_argument("--data", required=True, metavar="FILE", help="CSV or NPZ, by its ending")
+    run.add_argument(
+        "--data", required=True, metavar="FILE", help="CSV, NPZ or Parquet, by its ending"
+    )
     run.add_argument("--target", default="target", metavar="NAME", help='default "target"')
     run.add_argument("--client", default="client", metavar="NAME", help='default "client"')
     options.add_seed(run)

@@ -1,5 +1,7 @@
 """The dashboard as an ASGI application: what each address answers."""
 
+import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -19,13 +21,15 @@ from starlette.routing import Route
 
 from accountants import validate
 from audits.dashboard import form, pages
+from audits.dashboard.federation import commands, invite
 from audits.dashboard.guard import DOOR, Guard
 from audits.dashboard.panels import made, runs_table
 from audits.dashboard.planner import PlanError, facts, plan
 from audits.dashboard.runner import Runner
 from audits.dashboard.settings import Settings, offered
-from audits.dashboard.store import Entry, Store
+from audits.dashboard.store import Entry, State, Store
 from audits.dashboard.watched import Watch, Watched
+from audits.dashboard.words import certified_costs
 
 _MOST_BYTES = 1_000_000
 _MOST_FIELDS = 500
@@ -33,6 +37,7 @@ _MOST_LISTENERS = 64
 _PAUSE = 0.35
 _QUIET = 15.0  # seconds after which a listener is told that the dashboard is still there
 _MOST_COMPARED = 4
+_MOST_LISTED = 200
 
 Row: TypeAlias = tuple[Entry, Watched, bool]
 
@@ -65,13 +70,13 @@ class Dashboard:
             Route("/describe", self._describe, methods=post),
             Route("/plan", self._plan, methods=post),
             Route("/compare", self._compare, methods=get),
-            Route("/runs/{run:int}", self._run, methods=get),
-            Route("/runs/{run:int}/events", self._events, methods=get),
-            Route("/runs/{run:int}/start", self._start, methods=post),
-            Route("/runs/{run:int}/pause", self._pause, methods=post),
-            Route("/runs/{run:int}/resume", self._resume, methods=post),
-            Route("/runs/{run:int}/remove", self._remove, methods=post),
-            Route("/runs/{run:int}/{file}", self._file, methods=get),
+            Route("/runs/{run}", self._run, methods=get),
+            Route("/runs/{run}/events", self._events, methods=get),
+            Route("/runs/{run}/start", self._start, methods=post),
+            Route("/runs/{run}/pause", self._pause, methods=post),
+            Route("/runs/{run}/resume", self._resume, methods=post),
+            Route("/runs/{run}/remove", self._remove, methods=post),
+            Route("/runs/{run}/{file}", self._file, methods=get),
             Route("/static/{file}", _static, methods=get),
             Route(DOOR, self._door, methods=["GET", "POST"]),
         ]
@@ -86,10 +91,12 @@ class Dashboard:
     async def _runs(self, request: Request) -> Response:
         return HTMLResponse(await run_in_threadpool(self._drawn, pages.runs))
 
-    def _drawn(self, draw: Callable[[list[Row]], str], runs: list[int] | None = None) -> str:
+    def _drawn(self, draw: Callable[[list[Row]], str], runs: list[str] | None = None) -> str:
         """A picture of these runs, or of all, while none of them changes."""
         with self._watch.still():
-            entries = self._store.entries() if runs is None else map(self._entry, runs)
+            entries = (
+                self._store.entries()[:_MOST_LISTED] if runs is None else map(self._entry, runs)
+            )
             return draw([self._row(entry) for entry in entries])
 
     def _row(self, entry: Entry) -> Row:
@@ -103,8 +110,8 @@ class Dashboard:
     async def _form(self, request: Request) -> Response:
         like = request.query_params.get("like", "")
         values, text = dict(form.DEFAULTS), ""
-        if like.isdecimal():
-            entry = self._entry(int(like))
+        if like:
+            entry = self._entry(like)
             values, text = (entry.form, "") if entry.form else (values, entry.experiment)
         return HTMLResponse(pages.describe(values, text=text))
 
@@ -132,9 +139,11 @@ class Dashboard:
     async def _plan(self, request: Request) -> Response:
         try:
             text = form.to_toml(await _fields(request))
-            planned = await run_in_threadpool(plan, text)
+            async with _left_alone(request) as is_unwanted:
+                planned = await run_in_threadpool(plan, text, unwanted=is_unwanted)
         except (form.FormError, PlanError) as error:
-            return HTMLResponse(pages.problem_fragment(str(error)), 422)
+            # What is half typed is no error that a browser's console should speak of.
+            return HTMLResponse(pages.problem_fragment(str(error)))
         return HTMLResponse(pages.plan_fragment(planned, float(facts(text)["delta"])))
 
     async def _run(self, request: Request) -> Response:
@@ -144,7 +153,14 @@ class Dashboard:
         def drawn() -> str:
             with self._watch.seen(entry.id) as watched:
                 alive = self._is_alive(entry)
-                return pages.run(entry, watched, alive, offered(self._data), problem)
+                return pages.run(
+                    entry,
+                    watched,
+                    alive,
+                    offered=offered(self._data),
+                    problem=problem,
+                    to_do=self._to_do(entry),
+                )
 
         return HTMLResponse(await run_in_threadpool(drawn), 422 if problem else 200)
 
@@ -154,25 +170,47 @@ class Dashboard:
             settings = self._settings(await _fields(request))
         except (ValueError, TypeError) as error:
             return await self._run_page(entry, str(error))
-        if not self._store.start(entry.id, settings):
+        state: State = "going"
+        if settings["where"] != "here":
+            state = "paused"  # until its holders have joined
+            try:
+                await run_in_threadpool(self._invite, entry, settings)
+            except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+                return await self._run_page(entry, str(error))
+        if not self._store.start(entry.id, settings, state):
             raise HTTPException(409, "This run has been started already.")
         return _see(f"/runs/{entry.id}")
 
+    def _to_do(self, entry: Entry) -> list[str]:
+        """What a run's holders are to do."""
+        settings = Settings.of(entry.settings)
+        if settings.where == "here":
+            return []
+        return commands(self._runner.folder_of(entry.id), settings)
+
+    def _invite(self, entry: Entry, settings: Mapping[str, Any]) -> None:
+        invite(self._runner.folder_of(entry.id), entry.experiment, Settings.of(settings))
+
     def _settings(self, values: Mapping[str, str]) -> dict[str, Any]:
         """Checked settings; of files, only those that were offered."""
-        given: dict[str, Any] = {}
+        given: dict[str, Any] = {"where": values.get("where") or "here"}
         known = offered(self._data)
         for name in ("data", "held_out"):
             if chosen := values.get(name, ""):
                 validate.one_of(name, chosen, known)
                 given[name] = str((self._data / chosen).resolve())
-        if given.get("data"):
+        if given["where"] != "here":
+            given.pop("data", None)
+            given |= {name: values.get(name, "") for name in ("target", "host", "listen")}
+            given["port"] = _whole("port", values)
+        elif given.get("data"):
             given |= {name: values.get(name, "") for name in ("target", "client")}
         else:
             given.pop("held_out", None)
             given["made_up"] = _whole("made_up", values)
         given["seed"] = _whole("seed", values)
-        if text := values.get("limit", "").strip():
+        text = values.get("limit", "").strip()
+        if text and given["where"] == "here":
             try:
                 given["limit"] = float(text)
             except ValueError:
@@ -200,8 +238,7 @@ class Dashboard:
         return _see("/")
 
     async def _compare(self, request: Request) -> Response:
-        asked = [one for one in request.query_params.getlist("run") if one.isdecimal()]
-        chosen = list(dict.fromkeys(int(one) for one in asked))[:_MOST_COMPARED]
+        chosen = list(dict.fromkeys(request.query_params.getlist("run")))[:_MOST_COMPARED]
         if len(chosen) < 2:
             raise HTTPException(422, f"Mark two to {_MOST_COMPARED} runs in the list to compare.")
         return HTMLResponse(await run_in_threadpool(self._drawn, pages.comparison, chosen))
@@ -267,7 +304,7 @@ class Dashboard:
         """A file of a run by its public name; no other can be named."""
         answer = entry.answer
         files: dict[str, Callable[[], str]] = {"experiment.toml": lambda: entry.experiment}
-        costs = answer["costs"] if answer else entry.plan
+        costs = certified_costs(entry) or entry.plan
         for number, cost in enumerate(costs, start=1):
             if found := cost["certificate"]:
                 files[f"certificate-{number}.json"] = partial(json.dumps, found, indent=2)
@@ -292,10 +329,10 @@ class Dashboard:
     def _entry_of(self, request: Request) -> Entry:
         return self._entry(request.path_params["run"])
 
-    def _entry(self, run: int) -> Entry:
+    def _entry(self, number: str) -> Entry:
         try:
-            return self._store.entry(run)
-        except KeyError:
+            return self._store.entry(int(number))
+        except (KeyError, ValueError):
             raise HTTPException(404, "There is no such run.") from None
 
 
@@ -327,6 +364,25 @@ async def _fields(request: Request) -> dict[str, str]:
     except ValueError:
         raise HTTPException(400, "This must be a form's fields, in UTF-8.") from None
     return {name: values[-1].replace("\r\n", "\n") for name, values in found.items()}
+
+
+@contextlib.asynccontextmanager
+async def _left_alone(request: Request) -> AsyncIterator[Callable[[], bool]]:
+    """Whether the browser waits no more: while somebody types, most previews are out of date."""
+    gone = threading.Event()
+
+    async def look() -> None:
+        while not gone.is_set():
+            if await request.is_disconnected():
+                gone.set()
+            await anyio.sleep(_PAUSE)
+
+    looking = asyncio.create_task(look())
+    try:
+        yield gone.is_set
+    finally:
+        gone.set()
+        looking.cancel()
 
 
 def _see(where: str) -> RedirectResponse:

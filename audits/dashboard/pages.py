@@ -10,8 +10,9 @@ from audits.dashboard.store import Entry
 from audits.dashboard.watched import Watched
 from audits.report.markup import Markup, details, join, tag
 
-LOCAL_ONLY = (
-    "Runs are simulations: all clients in one process on this machine, on records that it can read."
+WHERE = (
+    "A run is a simulation, all clients in one process on this machine, or is made with holders "
+    "who keep their own records."
 )
 
 
@@ -69,7 +70,7 @@ def runs(rows: Sequence[tuple[Entry, Watched, bool]]) -> str:
     return page(
         "Runs",
         tag("h1", "Runs"),
-        tag("p", LOCAL_ONLY, class_="lead"),
+        tag("p", WHERE, class_="lead"),
         tag(
             "form",
             _panel("runs", runs_table(rows)),
@@ -86,8 +87,25 @@ def runs(rows: Sequence[tuple[Entry, Watched, bool]]) -> str:
     )
 
 
-def run(entry: Entry, watched: Watched, alive: bool, offered: Sequence[str], problem: str) -> str:
-    """A run, from its plan to its answer."""
+def run(
+    entry: Entry,
+    watched: Watched,
+    alive: bool,
+    *,
+    offered: Sequence[str] = (),
+    problem: str = "",
+    to_do: Sequence[str] = (),
+) -> str:
+    """A run, from its plan to its answer.
+
+    Args:
+      entry: The run.
+      watched: What it has told.
+      alive: Whether its process is there.
+      offered: Files that may hold records.
+      problem: Why what was asked for last could not be done.
+      to_do: What its holders are to do, if it has some.
+    """
     panels = made(entry, watched, alive)
     order = ["status", "controls"]
     sections: list[object] = [_panel(name, panels.pop(name)) for name in order]
@@ -103,6 +121,7 @@ def run(entry: Entry, watched: Watched, alive: bool, offered: Sequence[str], pro
             tag("section", controls(entry, watched, alive)),
         ]
         panels = {"downloads": panels["downloads"]}
+    sections.append(_holders(entry, to_do))
     sections += [_panel(name, content) for name, content in panels.items()]
     again = f"/describe?like={entry.id}"
     return page(
@@ -115,6 +134,23 @@ def run(entry: Entry, watched: Watched, alive: bool, offered: Sequence[str], pro
         details("The experiment's file", tag("pre", entry.experiment, tabindex="0")),
         tag("p", tag("a", "Describe another like this", href=again)),
         live=f"/runs/{entry.id}/events" if entry.state in ("going", "pausing") else None,
+    )
+
+
+def _holders(entry: Entry, to_do: Sequence[str]) -> Markup:
+    if not to_do or entry.state in ("described", "finished"):
+        return Markup()
+    return tag(
+        "details",
+        tag("summary", "What the holders are to do"),
+        tag(
+            "p",
+            "Each holder has an invitation: a folder with its keys, the experiment to read, and a "
+            "permission, which its owner may change. It is as secret as its keys. A holder puts "
+            "its records beside it and joins; when all have, go on.",
+        ),
+        tag("pre", "\n".join(to_do), tabindex="0"),
+        open="" if entry.state == "paused" else None,
     )
 
 
@@ -144,25 +180,57 @@ def start_form(entry: Entry, offered: Sequence[str]) -> Markup:
         "form",
         tag(
             "fieldset",
+            tag("legend", "Clients"),
+            _labelled(
+                "where",
+                "Where they are",
+                tag(
+                    "select",
+                    tag("option", "simulated here, in one process", value=""),
+                    tag("option", "holders on this machine, each a process", value="holders"),
+                    tag("option", "holders on other machines, over Flower", value="flower"),
+                    name="where",
+                    id="f-where",
+                ),
+                "Holders draw their own noise and keep their own budgets: the experiment's noise "
+                "must come from the operating system.",
+            ),
+            *(
+                _labelled(name, label, _input(name, value), mark="where=flower")
+                for name, label, value in (
+                    ("host", "This machine's name, as holders reach it", defaults.host),
+                    ("port", "Port for holders", str(defaults.port)),
+                    ("listen", "Address to listen at", defaults.listen),
+                )
+            ),
+        ),
+        tag(
+            "fieldset",
             tag("legend", "Records"),
             _labelled(
                 "data",
                 "Records",
                 tag("select", *choices, *files, name="data", id="f-data"),
                 hint,
+                mark="where=here",
             ),
             _labelled(
                 "made_up",
                 "Made-up records of each client",
                 _input("made_up", str(defaults.made_up), "numeric"),
-                mark="data=",
+                mark="where=here data=",
             ),
-            *(
-                _labelled(name, label, _input(name, value), mark="data=file")
-                for name, label, value in (
-                    ("target", "Column of the targets", defaults.target),
-                    ("client", "Column that says whose a record is", defaults.client),
-                )
+            _labelled(
+                "target",
+                "Column of the targets",
+                _input("target", defaults.target),
+                mark="data=file",
+            ),
+            _labelled(
+                "client",
+                "Column that says whose a record is",
+                _input("client", defaults.client),
+                mark="where=here data=file",
             ),
             _labelled(
                 "held_out",
@@ -181,6 +249,7 @@ def start_form(entry: Entry, offered: Sequence[str]) -> Markup:
                 "Limit: no client spends more ε than",
                 _input("limit", "", "decimal"),
                 "In the first scope. Empty for none.",
+                mark="where=here",
             ),
         ),
         tag("button", "Start", type="submit", class_="primary"),

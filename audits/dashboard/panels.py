@@ -75,7 +75,8 @@ def controls(entry: Entry, watched: Watched, alive: bool) -> Markup:
 def costs(entry: Entry, watched: Watched, alive: bool) -> Markup:
     """ε in each scope: planned, spent by whoever has spent most, and certified in the end."""
     delta = float(facts(entry.experiment)["delta"])
-    final = entry.answer["costs"] if entry.answer else [None] * len(entry.plan)
+    certified = words.certified_costs(entry)
+    final: list[dict[str, Any] | None] = [*(certified or [])] or [None] * len(entry.plan)
     rows = []
     for planned, done in zip(entry.plan, final, strict=True):
         scope = planned["scope"]
@@ -89,7 +90,7 @@ def costs(entry: Entry, watched: Watched, alive: bool) -> Markup:
         rows.append(row)
     columns = ["Neighbouring data sets, and who looks", "planned, all rounds"]
     columns += ["spent so far ≤"] if watched.rounds else []
-    columns += ["certified of what was run"] if entry.answer else []
+    columns += ["certified of what was run"] if certified else []
     caption = f"ε at δ = {delta:g}, of the client who spends most."
     reasons = [cost for cost in entry.plan if cost["refusal"]]
     return join(
@@ -234,11 +235,11 @@ def downloads(entry: Entry, watched: Watched, alive: bool) -> Markup:
     """Files to take along."""
     at = f"/runs/{entry.id}"
     links = [("experiment.toml", "the experiment")]
-    which = "certificate" if entry.answer else "planned certificate"
-    costs = entry.answer["costs"] if entry.answer else entry.plan
+    done = words.certified_costs(entry)
+    which = "certificate" if done else "planned certificate"
     links += [
         (f"certificate-{k}.json", f"{which}: {words.scope_words(cost['scope'])}")
-        for k, cost in enumerate(costs, start=1)
+        for k, cost in enumerate(done or entry.plan, start=1)
         if cost["certificate"] is not None
     ]
     if entry.answer:
@@ -357,12 +358,12 @@ def compared(rows: Sequence[tuple[Entry, Watched, bool]]) -> Markup:
 
 def _cost_of(entry: Entry, scope: str) -> str:
     delta = float(facts(entry.experiment)["delta"])
-    done = entry.answer["costs"] if entry.answer else entry.plan
-    which = "" if entry.answer else ", planned"
+    done = words.certified_costs(entry)
+    which = "" if done else ", planned"
     return next(
         (
             f"{words.certified_words(cost, delta)} at δ = {delta:g}{which}"
-            for cost in done
+            for cost in done or entry.plan
             if cost["scope"] == scope
         ),
         "not asked",

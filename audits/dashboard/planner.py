@@ -5,13 +5,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _AT_ONCE = threading.BoundedSemaphore(2)
-_PATIENCE = 60.0
+_PATIENCE = 120.0
+_TICK = 0.2
 _MOST_BYTES = 4_000_000
 
 
@@ -32,38 +35,69 @@ class Planned:
     costs: list[dict[str, Any]]
 
 
-def plan(experiment: str, patience: float = _PATIENCE) -> Planned:
+def plan(
+    experiment: str,
+    patience: float = _PATIENCE,
+    unwanted: Callable[[], bool] = lambda: False,
+) -> Planned:
     """What an experiment's file will cost in each scope.
 
+    Args:
+      experiment: The file, TOML.
+      patience: Seconds that it may take.
+      unwanted: Asked several times a second whether nobody waits for it any more.
+
     Raises:
-      PlanError: It is no experiment, or its plan takes too long.
+      PlanError: It is no experiment, its plan takes too long, or nobody wants it.
     """
-    if not _AT_ONCE.acquire(timeout=patience):
-        raise PlanError("Other plans are being made. Try again in a minute.")
-    try:
-        with tempfile.TemporaryDirectory(prefix="dp-assay-") as folder:
-            file = Path(folder) / "experiment.toml"
-            file.write_text(experiment, encoding="utf-8", errors="replace")
-            done = subprocess.run(
-                [sys.executable, "-m", "audits", "plan", str(file), "--json"],
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                timeout=patience,
-                start_new_session=True,
+    given_up = time.monotonic() + patience
+
+    def check() -> None:
+        if unwanted():
+            raise PlanError("Nobody waits for this plan any more.")
+        if time.monotonic() > given_up:
+            raise PlanError(
+                f"The plan took longer than {patience:g} seconds. Fewer rounds or scopes take "
+                "less, and so does a machine that does less."
             )
-    except subprocess.TimeoutExpired:
-        raise PlanError(
-            f"The plan took longer than {patience:g} seconds. Fewer rounds or scopes take less."
-        ) from None
+
+    while not _AT_ONCE.acquire(timeout=_TICK):
+        check()
+    try:
+        code, answer, said = _asked(experiment, check)
     finally:
         _AT_ONCE.release()
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", errors="replace").strip() or "The plan was ended."
-        raise PlanError(said.removeprefix("dp-assay: "))
-    if len(done.stdout) > _MOST_BYTES:
+    if code != 0:
+        words = said.decode("utf-8", errors="replace").strip() or "The plan was ended."
+        raise PlanError(words.removeprefix("dp-assay: "))
+    if len(answer) > _MOST_BYTES:
         raise PlanError("The plan is too long for a page. Fewer rounds or scopes make it shorter.")
-    found = json.loads(done.stdout)
+    found = json.loads(answer)
     return Planned(found["name"] or "experiment", found["plan"])
+
+
+def _asked(experiment: str, check: Callable[[], None]) -> tuple[int, bytes, bytes]:
+    """Exit code, output and messages of the command; it is ended if `check` raises."""
+    with tempfile.TemporaryDirectory(prefix="dp-assay-") as folder:
+        file = Path(folder) / "experiment.toml"
+        file.write_text(experiment, encoding="utf-8", errors="replace")
+        with subprocess.Popen(
+            [sys.executable, "-m", "audits", "plan", str(file), "--json"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            try:
+                while True:
+                    check()
+                    try:
+                        answer, said = process.communicate(timeout=_TICK)
+                    except subprocess.TimeoutExpired:
+                        continue
+                    return process.returncode, answer, said
+            finally:
+                process.kill()
 
 
 def facts(experiment: str) -> dict[str, Any]:

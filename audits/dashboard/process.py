@@ -34,6 +34,7 @@ class RunFolder:
         self.checkpoint = path / "checkpoint"
         self.progress = path / "progress.jsonl"
         self.transcript = path / "transcript.json"
+        self.federation = path / "federation"
         self._answer = path / "answer.json"
         self._errors = path / "errors.txt"
         self._lock = path / "process.lock"
@@ -48,8 +49,9 @@ class RunFolder:
         lock = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(FileNotFoundError):  # the number of a process that is gone
-                os.truncate(self.checkpoint.with_name("checkpoint.lock"), 0)
+            for checkpoint in self._checkpoints():
+                with contextlib.suppress(FileNotFoundError):  # the number of one that is gone
+                    os.truncate(checkpoint.with_name("checkpoint.lock"), 0)
             with self._answer.open("wb") as answer, self._errors.open("wb") as errors:
                 return subprocess.Popen(
                     [sys.executable, "-m", "audits", *arguments],
@@ -81,13 +83,17 @@ class RunFolder:
 
     def stop(self) -> bool:
         """Asks the process to end; False if it cannot be reached yet, or no more."""
-        found = durable.holder(self.checkpoint)
+        found = next(filter(None, map(durable.holder, self._checkpoints())), None)
         if not found or not self.is_alive():
             return False
         with contextlib.suppress(ProcessLookupError):
             os.kill(found, signal.SIGTERM)
             return True
         return False
+
+    def _checkpoints(self) -> tuple[Path, Path]:
+        """A run's own, and a coordinator's."""
+        return self.checkpoint, self.federation / "checkpoint"
 
     def answer(self) -> dict[str, Any] | None:
         """What the run said in the end; None if it did not come to its end."""

@@ -47,6 +47,7 @@ def serve(
       ValueError: It cannot listen there, or another dashboard is at the folder.
     """
     token_asked = with_token or not is_loopback(host)
+    folder = folder.resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(folder), contextlib.closing(_listening(host, port)) as listening:
         actual = listening.getsockname()[1]

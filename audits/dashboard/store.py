@@ -173,13 +173,19 @@ class Store:
             )
         return moved.rowcount == 1
 
-    def start(self, run: int, settings: Mapping[str, Any]) -> bool:
-        """Whether the run was only described; if so it is to go, on these settings, from now on."""
+    def start(self, run: int, settings: Mapping[str, Any], state: State = "going") -> bool:
+        """Whether the run was only described; if so it has settings now, and is to go or to wait.
+
+        Args:
+          run: Its number.
+          settings: What it is to run on.
+          state: "going", or "paused" where something is to be done before.
+        """
+        validate.one_of("state", state, ("going", "paused"))
         with self._transaction():
             moved = self._connection.execute(
-                "update runs set settings = ?, state = 'going' where id = ? "
-                "and state = 'described'",
-                (json.dumps(dict(settings)), run),
+                "update runs set settings = ?, state = ? where id = ? and state = 'described'",
+                (json.dumps(dict(settings)), state, run),
             )
         return moved.rowcount == 1
 

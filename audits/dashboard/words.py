@@ -96,12 +96,18 @@ def settings_words(fields: Mapping[str, Any]) -> dict[str, str]:
     if not fields:
         return {}
     given = Settings.of(fields)
-    made_up = f"made up, {given.made_up} per client"
+    if given.where != "here":
+        return {"records": "of holders, each its own", "limit": "each holder's own"}
     return {
-        "records": Path(given.data).name or made_up,
+        "records": Path(given.data).name or f"made up, {given.made_up} per client",
         "seed": str(given.seed),
         "limit": "none" if given.limit is None else f"ε = {given.limit:g} for each client",
     }
+
+
+def certified_costs(entry: Entry) -> list[dict[str, Any]] | None:
+    """The certificates of what was run, by scope; None before, and where holders keep the books."""
+    return None if entry.answer is None else entry.answer.get("costs")
 
 
 def size(count: int) -> str:

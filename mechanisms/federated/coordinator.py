@@ -51,6 +51,7 @@ from pvi import (
     WireError,
     Withdrawal,
 )
+from pvi.validate import function, having
 
 _MOST_REVISIONS = 32  # in one bundle
 
@@ -99,15 +100,19 @@ class Coordinator:
     ) -> None:
         self.experiment = validate.instance("experiment", experiment, Experiment)
         clients = range(experiment.clients)
-        if sorted(validate.mapping("seals", seals)) != list(clients):
+        if set(validate.mapping("seals", seals)) != set(clients):
             raise ValueError(f"`seals` must be those of clients 0 to {len(clients) - 1}.")
-        self._seals = dict(seals)
-        self._courier = courier
+        self._seals = {m: validate.instance("seals", seal, Seal) for m, seal in seals.items()}
+        self._courier = having("courier", courier, "exchange")
         self._rng = validate.generator("rng", rng)
         self._file = None if checkpoint is None else validate.file_name("checkpoint", checkpoint)
+        if self._file is not None and self._file.is_dir():
+            raise ValueError(f"`checkpoint` must be no folder, got {self._file}.")
         self._attempts = validate.count("attempts", attempts)
         if held_out is not None:
             check_held_out(experiment, held_out)
+        if observer is not None:
+            function("observer", observer)
         self._rule = experiment.mechanism.server_rule(experiment.layout)
         self._facts = experiment.mechanism.contributions(experiment.layout)
         self._recorder = Recorder()

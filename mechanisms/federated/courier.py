@@ -34,12 +34,15 @@ class InProcess:
     """
 
     def __init__(self, holders: Mapping[int, Answer]) -> None:
-        self._holders = dict(holders)
+        self._holders = {
+            m: validate.function("holders", answer)
+            for m, answer in validate.mapping("holders", holders).items()
+        }
 
     def exchange(self, asked: Mapping[int, bytes]) -> Mapping[int, bytes]:
         """All answers but those to strangers."""
         found = {}
-        for client, content in asked.items():
+        for client, content in _checked(asked, self._holders):
             try:
                 found[client] = self._holders[client](content)
             except SealError:
@@ -56,23 +59,37 @@ class LocalSockets:
     """
 
     def __init__(self, doors: Mapping[int, Path], *, patience: float = 60.0) -> None:
-        self._doors = dict(doors)
+        self._doors = {
+            m: validate.file_name("doors", door)
+            for m, door in validate.mapping("doors", doors).items()
+        }
         self._patience = validate.positive("patience", patience)
 
     def exchange(self, asked: Mapping[int, bytes]) -> Mapping[int, bytes]:
         """The answers of all who opened; they are asked at the same time."""
+        checked = dict(_checked(asked, self._doors))
         until = time.monotonic() + self._patience
 
         def ask(client: int) -> bytes | None:
             while (left := until - time.monotonic()) > 0:
                 try:
-                    return doors.ask(self._doors[client], asked[client], patience=left)
+                    return doors.ask(self._doors[client], checked[client], patience=left)
                 except DoorError:  # a holder that was ended may be back in a moment
                     time.sleep(min(_PAUSE, left))
             return None
 
-        if not asked:
+        if not checked:
             return {}
-        with ThreadPoolExecutor(max_workers=min(32, len(asked))) as pool:
-            answers = dict(zip(asked, pool.map(ask, asked), strict=True))
+        with ThreadPoolExecutor(max_workers=min(32, len(checked))) as pool:
+            answers = dict(zip(checked, pool.map(ask, checked), strict=True))
         return {client: answer for client, answer in answers.items() if answer is not None}
+
+
+def _checked(asked: Mapping[int, bytes], known: Mapping[int, object]) -> list[tuple[int, bytes]]:
+    """Questions to clients that are known."""
+    found: list[tuple[int, bytes]] = []
+    for client, content in validate.mapping("asked", asked).items():
+        if client not in known:
+            raise ValueError(f"`asked` must be clients of {sorted(known)}, got {client!r}.")
+        found.append((client, validate.instance("asked", content, bytes)))
+    return found

@@ -67,7 +67,7 @@ class Holder:
     def __init__(self, permission: Permission, records: Shard | None = None) -> None:
         self.permission = validate.instance("permission", permission, Permission)
         self._seal = Seal.load(permission.key)
-        self._records = records
+        self._records = None if records is None else validate.instance("records", records, Shard)
         self._folder = permission.state
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._runs = self._folder / "runs"

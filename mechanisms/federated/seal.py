@@ -65,7 +65,7 @@ class Seal:
 
     def ask(self, content: bytes) -> bytes:
         """A sealed ask."""
-        return self._code(b"ask", content) + content
+        return self._code(b"ask", validate.instance("content", content, bytes)) + content
 
     def open_ask(self, sealed: bytes) -> bytes:
         """What is asked.
@@ -77,7 +77,8 @@ class Seal:
 
     def answer(self, asked: bytes, content: bytes) -> bytes:
         """A sealed answer to a sealed ask."""
-        return self._code(b"answer" + asked[:CODE], content) + content
+        label = b"answer" + validate.instance("asked", asked, bytes)[:CODE]
+        return self._code(label, validate.instance("content", content, bytes)) + content
 
     def open_answer(self, asked: bytes, sealed: bytes) -> bytes:
         """What is answered to a sealed ask.
@@ -85,10 +86,12 @@ class Seal:
         Raises:
           SealError: Not by who has the key, or to another ask.
         """
-        return self._open(b"answer" + asked[:CODE], sealed)
+        label = b"answer" + validate.instance("asked", asked, bytes)[:CODE]
+        return self._open(label, sealed)
 
     def _open(self, label: bytes, sealed: bytes) -> bytes:
-        code, content = sealed[:CODE], sealed[CODE:]
+        whole = validate.instance("sealed", sealed, bytes)
+        code, content = whole[:CODE], whole[CODE:]
         if not hmac.compare_digest(code, self._code(label, content)):
             raise SealError("these bytes are not sealed with the key of this run's other side")
         return content

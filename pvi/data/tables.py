@@ -1,4 +1,4 @@
-"""Clients' data from a table in a file: CSV with named columns, or NPZ with named arrays."""
+"""Clients' data from a table in a file: CSV or Parquet with named columns, or NPZ."""
 
 import io
 import os
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pvi.data.archives import read_members
 from pvi.data.errors import DataError
+from pvi.data.parquet import read_columns
 from pvi.data.text import finite_number, rows_of
 from pvi.shard import Shard
 from pvi.validate import FloatArray, at_least, file_name, finite_array, instance, shown
@@ -30,9 +31,10 @@ def read_shards(
 
     A CSV file has a header; its column `target` holds the targets, `client` says whose a record is,
     and all others are inputs, in their order. An NPZ file has the arrays `inputs` (n, k), `target`
-    (n,) and `client` (n,), the first under that very name, and no others. Clients may be numbers or
-    names; they are numbered in sorted order. Where nothing says whose a record is, the records are
-    cut into consecutive parts of nearly equal size.
+    (n,) and `client` (n,), the first under that very name, and no others. A Parquet file has
+    columns as a CSV file has, and is read by pyarrow. Clients may be numbers or names; they are
+    numbered in sorted order. Where nothing says whose a record is, the records are cut into
+    consecutive parts of nearly equal size.
 
     Args:
       path: The file, by its ending.
@@ -78,9 +80,9 @@ def _read(
             f"{shown(client)}."
         )
     file = file_name("path", path)
-    readers = {".csv": _read_csv, ".npz": _read_npz}
+    readers = {".csv": _read_csv, ".npz": _read_npz, ".parquet": _read_parquet}
     if file.suffix not in readers:
-        raise ValueError(f"`path` must end in .csv or .npz, got {shown(file.name)}.")
+        raise ValueError(f"`path` must end in .csv, .npz or .parquet, got {shown(file.name)}.")
     inputs, targets, owners = readers[file.suffix](file, target, client)
     if not inputs.size:
         raise DataError(
@@ -160,6 +162,22 @@ def _read_npz(file: Path, target: str, client: str) -> _Table:
     owners = [str(own) for own in arrays[client].tolist()] if client in arrays else None
     numbers = {name: _finite(file, name, arrays[name]) for name in ("inputs", target)}
     return numbers["inputs"], numbers[target], owners
+
+
+def _read_parquet(file: Path, target: str, client: str) -> _Table:
+    columns = read_columns(file, names=(client,), most=MOST_BYTES // 8)
+    if target not in columns:
+        raise DataError(
+            f"`{target[:100]}` must be a column of {file.name}, got {shown(list(columns))}."
+        )
+    owners = columns.pop(client, None)
+    targets = columns.pop(target)
+    inputs = np.stack(list(columns.values()), axis=1) if columns else np.zeros((len(targets), 0))
+    return inputs, targets, None if owners is None else [_label(own) for own in owners.tolist()]
+
+
+def _label(own: float | str) -> str:
+    return f"{own:g}" if isinstance(own, float) else own
 
 
 def _array(file: Path, name: str, content: bytes) -> NDArray[Any]:

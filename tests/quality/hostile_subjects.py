@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import dp_accounting as dpa
+import federated_tools
 import numpy as np
 from dp_accounting import NeighboringRelation
 
@@ -28,6 +29,7 @@ import pvi
 from accountants import codec
 from accountants.crosscheck import Row
 from audits.specimens import SPECIMENS
+from mechanisms import federated
 
 MODULES = (
     "accountants",
@@ -39,6 +41,7 @@ MODULES = (
     "pvi",
     "pvi.data",
     "mechanisms",
+    "mechanisms.federated",
     "audits",
     "audits.estimators.one_run",
     "audits.pairs",
@@ -53,6 +56,11 @@ LEFT_OUT = {
     "audits.WorkerLostError": "an error",
     "mechanisms.BudgetExceededError": "an error",
     "mechanisms.UnsupportedEventError": "an error",
+    "mechanisms.federated.Courier": "abstract; two of its kind are here",
+    "mechanisms.federated.HolderRefusedError": "an error",
+    "mechanisms.federated.NobodyAnswersError": "an error",
+    "mechanisms.federated.PermissionRefusedError": "an error",
+    "mechanisms.federated.SealError": "an error",
     "pvi.ImproperGaussianError": "an error",
     "pvi.ProtocolError": "an error",
     "pvi.StaleSnapshotError": "an error",
@@ -285,6 +293,21 @@ def _experiment_file() -> Path:
     file = Path(tempfile.mkdtemp()) / "experiment.json"
     file.write_text(_experiment().to_json(), encoding="utf-8")
     return file
+
+
+def _owners_folder() -> Path:
+    """With a permission and a key."""
+    return federated_tools.permit(Path(tempfile.mkdtemp())).parent
+
+
+@cache
+def _owner() -> Any:
+    return federated_tools.Owner(Path(tempfile.mkdtemp()), records=_shard())
+
+
+def _asked() -> bytes:
+    question = federated_tools.Question(client=0)
+    return bytes(_owner().seal.ask(federated_tools.bundle([question], run="a run")))
 
 
 @cache
@@ -654,6 +677,46 @@ OWN: dict[str, dict[str, Maker]] = {
     "mechanisms.DPOptimisation.build": {"setting": lambda: _setting(solver=False)},
     "mechanisms.Experiment": {"delta": lambda: 1e-5, "solver": _solver},
     "mechanisms.Experiment.build": {},
+    "mechanisms.federated.Coordinator": {
+        "experiment": federated_tools.optimisation,
+        "seals": lambda: dict.fromkeys(range(3), _owner().seal),
+        "courier": lambda: federated.InProcess({}),
+    },
+    "mechanisms.federated.Permission": {
+        "data": lambda: Path("records.csv"),
+        "target": lambda: "target",
+        "coordinator": lambda: "the tests",
+        "key": lambda: _owners_folder() / "seal.key",
+        "state": lambda: Path("state"),
+        "mechanisms": lambda: ("dp_optimisation",),
+        "most_clip_norm": lambda: 1.0,
+        "least_noise": lambda: 1.0,
+    },
+    "mechanisms.federated.Holder": {
+        "permission": lambda: federated.Permission.load(_owners_folder() / "permission.toml")
+    },
+    "mechanisms.federated.Holder.answer": {"asked": _asked},
+    "mechanisms.federated.InProcess": {"holders": lambda: {0: lambda asked: asked}},
+    "mechanisms.federated.InProcess.exchange": {"asked": lambda: {0: b"how?"}},
+    "mechanisms.federated.LocalSockets": {"doors": lambda: {}},
+    "mechanisms.federated.LocalSockets.exchange": {"asked": lambda: {}},
+    "mechanisms.federated.Permission.load": {
+        "path": lambda: str(_owners_folder() / "permission.toml")
+    },
+    "mechanisms.federated.Permission.check": {
+        "experiment": federated_tools.optimisation,
+        "client": lambda: 0,
+    },
+    "mechanisms.federated.Seal": {"key": lambda: bytes(32)},
+    "mechanisms.federated.Seal.load": {"path": lambda: str(_owners_folder() / "seal.key")},
+    "mechanisms.federated.Seal.ask": {"content": lambda: b"how?"},
+    "mechanisms.federated.Seal.open_ask": {"sealed": _asked},
+    "mechanisms.federated.Seal.answer": {"asked": _asked, "content": lambda: b"so"},
+    "mechanisms.federated.Seal.open_answer": {
+        "asked": _asked,
+        "sealed": lambda: _owner().seal.answer(_asked(), b"so"),
+    },
+    "mechanisms.federated.new_key": {"path": lambda: str(Path(tempfile.mkdtemp()) / "new.key")},
     "mechanisms.Experiment.build_client": {"number": lambda: 1, "data": _shard},
     "mechanisms.Experiment.partition_of": {"number": lambda: 1, "data": _shard},
     **{
@@ -1022,6 +1085,16 @@ SELVES: dict[str, Maker] = {
     ),
     "mechanisms.Experiment": _experiment,
     "mechanisms.FedAvgPerturbation": _averaging,
+    "mechanisms.federated.Coordinator": lambda: federated.Coordinator(
+        federated_tools.optimisation(clients=1),
+        {0: _owner().seal},
+        federated.InProcess({0: _owner().holder.answer}),
+        rng=_rng(),
+    ),
+    "mechanisms.federated.Holder": lambda: _owner().holder,
+    "mechanisms.federated.Permission": lambda: _owner().holder.permission,
+    "mechanisms.federated.Seal": lambda: _owner().seal,
+    "mechanisms.federated.InProcess": lambda: federated.InProcess({0: lambda asked: asked}),
     "pvi.data.Scaler": lambda: importlib.import_module("pvi.data").fit_scaler(
         [[1.0, 2.0], [3.0, 4.0]]
     ),

@@ -19,19 +19,22 @@ ABOUT = {
     "claim": {"epsilon": 1.1, "delta": 1e-05, "relation": "REPLACE_ONE"},
     "domain": {"dimension": 0, "bounds": (0.0, 1.0), "min_records": 8, "max_records": 8},
     "repair": "Let columns through the histogram whatever they hold.",
-    "max_samples": 1000,
-    "chunk_size": 16,
+    "max_samples": 300,
+    "chunk_size": 2,
 }
 
 
 def flawed(data: Any) -> Any:
     import numpy as np
     import pandas as pd
-    from dpmm.pipelines import MSTPipeline
+    from dpmm.pipelines import AIMPipeline
 
-    table = pd.DataFrame({"x": data, "y": np.linspace(0.0, 1.0, len(data))})
+    even = np.linspace(0.0, 1.0, len(data))
+    table = pd.DataFrame({"x": data, "y": even, "z": even})
     domain = {name: {"lower": 0.0, "upper": 1.0} for name in table}
-    model = MSTPipeline(epsilon=1.0, delta=1e-5, proc_epsilon=0.1, n_bins=4, n_jobs=1)
+    model = AIMPipeline(
+        epsilon=1.0, delta=1e-5, proc_epsilon=0.1, n_bins=4, n_jobs=1, gen_kwargs={"n_iters": 10}
+    )
     model.fit(table, domain)
     made = model.generate(n_records=10)["x"]
     return [float(made.min()), float(made.max())]

@@ -9,11 +9,12 @@ probability 4/5, and then μ is 2 / z where 1 / z is booked.
 
 from typing import Any
 
-NOISE, CLIP, SAMPLED = 1.5, 1.0, 4
+NOISE, CLIP, SAMPLED = 0.5, 1.0, 4
 
 ABOUT = {
     "library": "flwr",
     "requirements": ["flwr==1.41.0", "dp-accounting==0.4.4"],
+    "chunk_size": 32,
     "promise": "The accountant's ε for a client that is added to or removed from the population: "
     "that of a Gaussian with the given noise multiplier (PrivacyConfig, RdpAccountant)",
     "claim": {"mu": 1 / NOISE, "relation": "ADD_OR_REMOVE_ONE"},

@@ -16,6 +16,7 @@ ENLARGED = (NOISE**-2 - (2 * COUNT_NOISE) ** -2) ** -0.5
 ABOUT = {
     "library": "opacus",
     "requirements": ["opacus==1.6.0", "torch==2.13.0"],
+    "chunk_size": 32,
     "promise": "The accountant's ε for AdaClipDPOptimizer: of a Gaussian with the multiplier that "
     "its step hook records, for model and clipping norm together",
     # The number of records is fixed: another of Opacus's troubles.

@@ -270,6 +270,15 @@ def test_a_certificate_is_verified_and_a_forged_one_is_not(name):
         assert verify(changed(certificate, points=[[delta * 0.9, lower, upper]])).word == REFUTED
 
 
+def test_what_the_contour_cannot_bound_is_taken_exactly():
+    """Four hundred Laplace at a δ where |M| falls too slowly: residues, though it costs more."""
+    certificate = certified([(LaplaceDpEvent(10.9), 392)], ADD, 2.28e-12)
+    assert verify(certificate.to_json()).word == VERIFIED
+    ((delta, lower, _),) = certificate.points
+    forged = changed(certificate, points=[[delta, 0.0, lower * (1 - 1e-6)]])
+    assert verify(forged).word == REFUTED
+
+
 def test_another_event_or_relation_is_refuted():
     certificate = certified([(poisson(0.01, 1.0), 1000)], ADD, 1e-5)
     body = json.loads(certificate.to_json())

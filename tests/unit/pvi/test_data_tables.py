@@ -192,3 +192,44 @@ def test_files_that_are_none(tmp_path):
         read_shards(tmp_path / "missing.csv", clients=1)
     with pytest.raises(ValueError, match="`clients`"):
         read_shards(tmp_path / "missing.csv", clients=0)
+
+
+def parquet_file(folder, **columns):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table(columns), folder / "records.parquet")
+    return folder / "records.parquet"
+
+
+def test_parquet_has_columns_as_csv_has(tmp_path):
+    columns = {"site": ["b", "a", "b"], "x1": [1, 3, 5], "income": [5.0, 6.0, 7.0], "x2": [2, 4, 6]}
+    file = parquet_file(tmp_path, **columns)
+    first, second = read_shards(file, clients=2, target="income", client="site")
+    assert (first.inputs.tolist(), first.targets.tolist()) == ([[3.0, 4.0]], [6.0])
+    assert second.inputs.tolist() == [[1.0, 2.0], [5.0, 6.0]]
+    numbered = parquet_file(tmp_path, client=[10, 9, 9], x=[0.0, 1.0, 2.0], target=[1, 0, 1])
+    assert [shard.size for shard in read_shards(numbered, clients=2)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"x": [1.0]}, "`target` must be a column"),
+        ({"x": [None, 1.0], "target": [1.0, 2.0]}, "no gaps"),
+        ({"x": [float("nan")], "target": [1.0]}, "finite"),
+        ({"x": ["one"], "target": [1.0]}, "numbers"),
+        ({"x": [[1.0]], "target": [1.0]}, "numbers"),
+        ({"target": [1.0]}, "at least one"),
+    ],
+)
+def test_what_is_no_table_in_parquet_is_refused(tmp_path, columns, message):
+    with pytest.raises(DataError, match=message):
+        read_shards(parquet_file(tmp_path, **columns), clients=1)
+
+
+def test_what_is_no_parquet_is_refused(tmp_path):
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "records.parquet"
+    file.write_bytes(b"PAR1 and not")
+    with pytest.raises(DataError, match="Parquet"):
+        read_shards(file, clients=1)

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import tempfile
 import time
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from web_client import Client
 
 from accountants import Certificate, epsilon_bounds
 from audits.cli.experiment import _as_json
+from audits.cli.main import _parser
 from audits.dashboard import planner
 from audits.dashboard.app import Dashboard
 from audits.dashboard.form import DEFAULTS
 from audits.dashboard.planner import PlanError, Planned
 from audits.dashboard.runner import Runner
+from audits.dashboard.settings import Settings
 from audits.dashboard.store import Store
 from mechanisms import Experiment
 from mechanisms.progress import (
@@ -54,7 +57,7 @@ class Site:
         return self.store.add(**given)
 
 
-def quick_plan(text):
+def quick_plan(text, unwanted=None):
     """What the planner's process would say, in this one."""
     try:
         experiment = Experiment.from_toml(text)
@@ -108,7 +111,6 @@ def test_a_preview_is_a_plan_or_the_reason_why_there_is_none(site, quick):
     }
     assert "remembers noise" in text_of(site.post("/plan", split))
     refused = site.post("/plan", DEFAULTS | {"delta": "2"})
-    assert refused.status_code == 422
     assert "`delta` must be" in text_of(refused)
 
 
@@ -203,12 +205,68 @@ def test_settings_that_no_run_can_have_are_refused(site, wrong):
     assert site.store.entry(run).state == "described"
 
 
+def test_a_socket_must_fit_where_runs_are_kept(tmp_path):
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    site = Site(deep)
+    run = site.described()
+    fields = {"where": "holders", "seed": "0", "target": "t", "port": "1", "host": "h"}
+    answer = site.post(f"/runs/{run}/start", fields | {"listen": "l"})
+    assert answer.status_code == 422
+    assert "--folder" in text_of(answer)
+    assert site.store.entry(run).state == "described"
+    site.store.close()
+
+
+@pytest.fixture
+def short():
+    """A path so short that sockets fit in."""
+    with tempfile.TemporaryDirectory(prefix="dp") as folder:
+        yield Path(folder)
+
+
+def test_a_run_over_holders_waits_until_they_have_their_invitations(short):
+    site = Site(short)
+    run = site.described()
+    asked = {"where": "holders", "seed": "0", "target": "target", "port": "8943"}
+    answer = site.post(f"/runs/{run}/start", asked | {"host": "127.0.0.1", "listen": "127.0.0.1"})
+    assert answer.status_code == 303
+    assert site.store.entry(run).state == "paused"
+    folder = site.runner.folder_of(run)
+    assert sorted(one.name for one in (folder.federation / "invitations").iterdir()) == [*"01234"]
+    assert not folder.path.stat().st_mode & 0o077
+    page = text_of(site.get(f"/runs/{run}"))
+    for client in range(5):
+        invitation = folder.federation / "invitations" / str(client)
+        line = f"dp-assay join {invitation}/permission.toml --socket {invitation}/holder.sock"
+        assert line in page
+        _parser().parse_args(line.split()[1:])
+    assert site.get(f"/runs/{run}/seal.key").status_code == 404
+    for where in ("holders", "flower"):
+        given = Settings(where=where, seed=3, held_out="-x.csv").arguments(folder)
+        options = _parser().parse_args(given)
+        assert (options.local, options.seed, options.held_out) == (where == "holders", 3, "-x.csv")
+        assert options.progress == str(folder.progress)
+    site.store.close()
+
+
+def test_where_clients_cannot_be_is_refused(site):
+    run = site.described()
+    asked = {"seed": "0", "target": "t", "host": "h", "listen": "l"}
+    for wrong in ({"where": "mars", "port": "1"}, {"where": "flower", "port": "x"}):
+        assert site.post(f"/runs/{run}/start", asked | wrong).status_code == 422
+    assert site.store.entry(run).state == "described"
+
+
 def test_what_cannot_be_asked_in_a_state_is_refused(site):
     run = site.described()
     for what in ("pause", "resume"):
         assert site.post(f"/runs/{run}/{what}").status_code == 409
-    for path in ("/runs/99", f"/runs/{10**30}", "/runs/99/events", "/describe?like=99", "/nothing"):
-        assert site.get(path).status_code == 404
+    wrong = ("99", "-1", "x", "²", "1.0", str(10**30), "9" * 5000)
+    for number in wrong:
+        for path in ("/runs/{}", "/runs/{}/events", "/describe?like={}", "/compare?run=1&run={}"):
+            assert site.get(path.format(number)).status_code == 404
+    assert site.get("/nothing").status_code == 404
     assert site.get("/compare?run=1").status_code == 422
     assert site.get("/runs/1/start").status_code in (404, 405)
 
@@ -255,7 +313,7 @@ def test_runs_are_compared(site):
     first = site.described()
     other = site.described(experiment=EXAMPLE.replace("damping = 0.3", "damping = 0.5"), name="b")
     site.store.tell(other, [to_json(RunEnded(round=5))], 1, progressed=True)
-    page = text_of(site.get(f"/compare?run={first}&run={other}&run=x&run={first}"))
+    page = text_of(site.get(f"/compare?run={first}&run={other}&run={first}"))
     assert "mechanism.damping" in page
     assert re.search(r"mechanism.damping\s+0.3\s+0.5", page)
     assert "mechanism.steps" not in page
@@ -277,6 +335,21 @@ def test_a_plan_that_takes_too_long_is_ended():
         planner.plan(EXAMPLE, patience=0.05)
     with pytest.raises(PlanError, match="must be TOML"):
         planner.plan("\udcff = [")  # no text that a file could hold
+
+
+def test_a_plan_that_nobody_wants_any_more_is_ended():
+    asked = []
+
+    def unwanted():
+        asked.append(time.monotonic())
+        return len(asked) > 3
+
+    with pytest.raises(PlanError, match="Nobody"):
+        planner.plan(EXAMPLE, unwanted=unwanted)
+    assert len(asked) == 4
+    for _ in range(3):  # its place is free again
+        with pytest.raises(PlanError, match="Nobody"):
+            planner.plan(EXAMPLE, unwanted=lambda: True)
 
 
 def test_pages_load_nothing_from_elsewhere_and_have_no_inline_code(site):

@@ -2,22 +2,34 @@
 
 import json
 import os
+import shlex
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 from audits.cli.main import main
+from audits.dashboard.federation import commands, invite
+from audits.dashboard.made_up import write_made_up
 from audits.dashboard.process import RunFolder
 from audits.dashboard.runner import MOST_TRIES, Runner
 from audits.dashboard.settings import Settings, offered
 from audits.dashboard.store import Store
 from mechanisms import durable
-from mechanisms.progress import RoundEnded, from_json
+from mechanisms.progress import EpsilonSpent, RoundEnded, from_json
 
 EXAMPLE = (Path(__file__).parents[4] / "docs" / "experiment.toml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def tmp_path():
+    """A path so short that sockets fit in."""
+    with tempfile.TemporaryDirectory(prefix="dp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
@@ -164,6 +176,52 @@ def test_ending_the_runner_ends_its_processes_and_removing_deletes_their_files(k
     store.move(run, ["going"], "failed")
     assert runner.remove(run)
     assert not (tmp_path / "runs" / str(run)).exists()
+
+
+@pytest.mark.slow
+def test_a_run_over_holders_goes_on_after_its_coordinator_was_killed(kept, tmp_path):
+    """Two holders, each a process with its own records, budget and noise."""
+    store, runner = kept
+    text = EXAMPLE.replace("clients = 5", "clients = 2").replace("colluders = 2", "colluders = 1")
+    text = text.replace("damping = 0.3", 'damping = 0.3\nnoise = { kind = "release" }')
+    run = store.add(name="two holders", experiment=text, plan=[])
+    settings = {"where": "holders"}
+    folder = runner.folder_of(run)
+    invite(folder, text, Settings.of(settings))
+    holders = []
+    try:
+        for line in commands(folder, Settings.of(settings)):
+            words = shlex.split(line)[1:]
+            made = write_made_up(tmp_path, folder.experiment, 20, 0)[
+                1
+            ]  # the held-out: one client's
+            rows = [row.partition(",")[2] for row in made.read_text().splitlines()]
+            Path(words[1]).with_name("records.csv").write_text("\n".join(rows) + "\n")
+            holders.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "audits", *words, "--idle", "200"],
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+        assert all(one.stdout.readline().startswith("answering") for one in holders)
+        assert store.start(run, settings)
+        tend_until(runner, lambda: rounds_told(store, run))
+        if (process := durable.holder(folder.federation / "checkpoint")) is not None:
+            os.kill(process, signal.SIGKILL)
+        tend_until(runner, ended(store, run), patience=200)
+    finally:
+        for one in holders:
+            one.terminate()
+        for one in holders:
+            one.communicate(timeout=60)
+    entry = store.entry(run)
+    assert entry.state == "finished", entry.message
+    assert rounds_told(store, run) == set(range(1, 6))
+    reported = [from_json(line) for _, line in store.told(run)]
+    spent = [e for e in reported if isinstance(e, EpsilonSpent) and e.limit is not None]
+    assert {e.client for e in spent if e.reporter == "holder"} == {0, 1}
+    assert all(e.spent <= e.limit for e in spent)
 
 
 def test_settings_become_words_that_cannot_be_taken_for_options(tmp_path):
