@@ -14,13 +14,7 @@ ABOUT = {
         "describe_dataset_in_independent_attribute_mode); a fresh seed for each call."
     ),
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
-    "domain": {
-        "dimension": 0,
-        "bounds": (0, 100),
-        "dtype": int,
-        "min_records": 5,
-        "max_records": 5,
-    },
+    "pair": ([0, 25, 50, 75, 100], [0, 25, 50, 75, 75]),
     "repair": "Ask which columns are keys, as attribute_to_is_candidate_key allows.",
     "max_samples": 3000,
     "chunk_size": 32,

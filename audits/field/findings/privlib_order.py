@@ -16,7 +16,7 @@ ABOUT = {
         "Differential_privacy), least and largest value given in the settings."
     ),
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
-    "domain": {"dimension": 0, "bounds": (0.0, 1.0), "min_records": 4, "max_records": 4},
+    "pair": ([0.1, 0.3, 0.7, 0.9], [0.1, 0.3, 0.7, 0.2]),
     "repair": "Publish the means without the records, or noise for each record.",
     "max_samples": 3000,
     "chunk_size": 32,

@@ -1,8 +1,11 @@
 """The field: how findings are read, how their draws get here, what is recorded."""
 
 import math
+import subprocess
 import sys
 import textwrap
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,6 +149,32 @@ def test_a_library_that_hangs_dies_or_is_not_there_gives_no_verdict(
     outcome = examine(one, FLAWED, seconds=1.0)
     assert outcome.word == FAILED
     assert not outcome.as_expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
+def test_a_library_dies_with_whoever_asked(finding):
+    one = finding("import os\ndef flawed(data):\n    return os.getpid()")
+    killed = f"""
+import os, sys
+import numpy as np
+from audits.field import served
+from audits.field.finding import read
+from audits.field.library import Library
+from audits.peers import environment
+
+environment.python = lambda *_: sys.executable
+library = Library(read(served.load({str(one.file)!r})), "flawed", 30.0)
+print(int(library([], np.random.default_rng(0), 1)[0]), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", killed], capture_output=True, text=True)
+    assert done.returncode == -9
+    place = Path("/proc") / done.stdout.strip()
+    deadline = time.monotonic() + 10.0
+    while place.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert done.stdout.strip().isdigit()
+    assert not place.exists()
 
 
 def test_a_flaw_is_refuted_and_its_twin_is_not(finding):
