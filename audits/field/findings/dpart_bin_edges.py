@@ -23,7 +23,7 @@ ABOUT = {
         "Synthetic data with ε-differential privacy where ε and bounds are given (README)."
     ),
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
-    "domain": {"dimension": 0, "bounds": (0.0, 1.0), "min_records": 8, "max_records": 8},
+    "pair": ([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]),
     "repair": "KBinsDiscretizer on np.linspace(min, max, n_bins + 1) of the bounds.",
     "upstream": "https://github.com/hazy/dpart/pull/6",
     "max_samples": 3000,
