@@ -31,6 +31,7 @@ class Meaning:
     Attributes:
       relation: What the attack has to tell apart.
       records: So many records of one user differ.
+      unit: "record", or "client": all records of a client differ.
       accuracy: Of a guess where both are equally likely.
       found: True positive rates at each of `RATES`.
     """
@@ -39,20 +40,26 @@ class Meaning:
     records: int
     accuracy: Bounds
     found: tuple[Bounds, ...]
+    unit: str = "record"
 
     @classmethod
-    def of(cls, accountant: IntervalAccountant, *, records: int = 1) -> "Meaning":
+    def of(
+        cls, accountant: IntervalAccountant, *, records: int = 1, unit: str = "record"
+    ) -> "Meaning":
         """What the composition so far means."""
         return cls(
             relation=accountant.neighboring_relation,
             records=records,
             accuracy=membership_risk(accountant).accuracy,
             found=tuple(true_positive_rate(accountant, rate) for rate in RATES),
+            unit=unit,
         )
 
     def guess(self) -> tuple[str, str]:
         """The accuracy of a guess, in a sentence of two lines."""
         known = "records but one" if self.records == 1 else "records but one user's"
+        if self.unit == "client":
+            known = "clients' data but one's"
         return (
             f"Whoever knows all {known}, and {_DOUBT[self.relation]},",
             f"is right about it with probability at most {up(100.0 * self.accuracy.upper, 4)} % "

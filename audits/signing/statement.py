@@ -159,7 +159,7 @@ def state(run: Run, *, delta: float, title: str) -> Statement:
         refused=tuple(refused),
         readings=tuple(_answer(reading, delta) for reading in run.others),
         checklist=checklist(first, delta=delta, data_size=run.data_size),
-        meaning=Meaning.of(accountant, records=run.records),
+        meaning=Meaning.of(accountant, records=run.records, unit=first.unit),
         curve=tuple((one, *accountant.get_epsilon_bounds(one)) for one in _CURVE),
         notes=delta_notes(delta, run.data_size),
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),

@@ -67,7 +67,7 @@ from accountants.fourier.grid.laws.computed import ComputedLaw
 __all__ = ["COARSE", "NODES", "laws_from_above", "laws_from_below"]
 
 # An epoch of fewer steps, times the median of 1/X, is a mean of too few for a linear grid.
-_FEW_STEPS = 16.0
+_FEW_STEPS = 13.0
 # Nodes of a lattice, about; the relative width of ε falls with their square.
 NODES = 4000
 # As many are enough where a percent will do.

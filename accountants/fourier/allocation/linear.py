@@ -57,7 +57,7 @@ _FINE = 64.0
 _EFFORTS = ((80.0, 2**18), (80.0, 2**19), (40.0, 2**19), (40.0, 2**20))
 _MOST_JUMPS = 12
 # All powers of two: the lattice on which a jump is added, and how much coarser it is for several.
-_JUMP_FINE, _WIDEST_JUMP_STEP, _JUMPS_COARSER = 64.0, 2.0**-9, 8.0
+_JUMP_FINE, _WIDEST_JUMP_STEP, _JUMPS_COARSER = 64.0, 2.0**-9, 4.0
 # A bulk for a jump to be added to is on a grid that is so much coarser; for several, on this.
 _COARSER, _COARSEST = 2, 8
 # R in standard deviations of the sum: where one jump is likelier than many small moves.

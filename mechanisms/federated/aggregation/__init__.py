@@ -2,7 +2,8 @@
 
 The protocol of Bonawitz et al. 2017 ("Practical Secure Aggregation for Privacy-Preserving Machine
 Learning", figure 4) as two state machines that speak bytes, `AggregationClient` and
-`AggregationServer`; who carries the bytes is free, `carry` does it within a process. Five rounds:
+`AggregationServer`; who carries the bytes is free: a federation's courier (`sum_over`), or `carry`
+within a process. Five rounds:
 
 1. *keys*: each client offers two X25519 keys, signed.
 2. *shares*: it shares its mask key and the seed of its own mask among all, any `least` of whom can
@@ -24,7 +25,7 @@ is added here.
 Needs the extra `aggregation` (the package `cryptography`).
 """
 
-from mechanisms.federated.aggregation.carrying import carry
+from mechanisms.federated.aggregation.carrying import carry, serve_client, sum_over
 from mechanisms.federated.aggregation.client import AggregationClient
 from mechanisms.federated.aggregation.server import (
     AggregationAbandonedError,
@@ -40,4 +41,6 @@ __all__ = [
     "AggregationTerms",
     "SecureSum",
     "carry",
+    "serve_client",
+    "sum_over",
 ]

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from dp_accounting import GaussianDpEvent
+from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 from scipy import special
 
 from accountants import BallsInBinsDpEvent, FourierAccountant, elementary, gaussian, releases
@@ -366,3 +366,12 @@ def test_coarse_laws_beside_a_response_that_reveals_nearly_all():
         bounds = accountant.get_delta_bounds(epsilon)
         assert bounds.upper >= alone.get_delta_bounds(epsilon).lower
         assert bounds.lower <= bounds.upper
+
+
+def test_a_rare_sample_with_hardly_any_noise_gives_no_warning():
+    """Likelihood ratios up to e^1500 times 1e-60: an overflow that was a share of 0."""
+    sampled = PoissonSampledDpEvent(3.5e-60, GaussianDpEvent(0.018))
+    accountant = FourierAccountant().compose(sampled, 17).compose(LaplaceDpEvent(24.5), 5)
+    alone = FourierAccountant().compose(LaplaceDpEvent(24.5), 5)
+    bounds = accountant.get_epsilon_bounds(2.9e-8)
+    assert bounds.upper >= alone.get_epsilon_bounds(2.9e-8).lower

@@ -309,10 +309,11 @@ def test_the_command_writes_the_page_and_a_summary(contents, monkeypatch, tmp_pa
     monkeypatch.setattr("audits.report.gather", lambda **_: shown)
     file = tmp_path / "new" / "report.html"
     assert main(["report", "--output", str(file)]) == (1 if odd else 0)
-    out = capsys.readouterr().out
+    printed = capsys.readouterr()
+    out = printed.out
     assert Page(file.read_text(encoding="utf-8")).tags[0] == "html"
     assert "flawed mechanisms refuted" in out
-    assert str(file) in out
+    assert f"wrote {file}\n" in printed.err
     beside = {path.name for path in file.parent.iterdir()}
     assert beside == {"report.html", "report-ledger.html", "report-studies.html"}
     assert ("NOT EXPECTED: lint: " in out) is odd

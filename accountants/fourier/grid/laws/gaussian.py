@@ -239,7 +239,8 @@ class GaussianMixtureLaw:
         far = (x < -0.5) | (exponent > 30.0)
         if np.any(far):
             log_w[far] = np.logaddexp(math.log(rest), math.log(q) + exponent[far])
-        share = 1.0 / (1.0 + (rest / q) * np.exp(-np.maximum(exponent, -600.0)))
+        with np.errstate(over="ignore"):  # Then the share is 0.
+            share = 1.0 / (1.0 + (rest / q) * np.exp(-np.maximum(exponent, -600.0)))
         return log_w, share * exponent_error + 12.0 * UNIT * np.abs(log_w)
 
     def _place(self, loss: FloatArray) -> FloatArray:
