@@ -40,4 +40,4 @@ def flawed(data: Any) -> Any:
     warnings.simplefilter("ignore")
     model = dpart(epsilon=1.0, bounds={"x": {"min": 0.0, "max": 1.0}})
     model.fit(pd.DataFrame({"x": data}))
-    return sorted(model.sample(10)["x"])
+    return float(model.sample(20)["x"].max())
