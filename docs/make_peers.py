@@ -11,10 +11,11 @@ from audits.peers import scoreboard
 from audits.peers.peer import PEERS
 from audits.peers.question import in_words, question
 from audits.report.charts import stacked_bars
-from audits.report.sections.peers import CAPTION, UNREPORTED
+from audits.report.sections.peers import CAPTION
 from audits.wording import down, up
 
 PAGE = Path(__file__).with_name("peers.md")
+UNREPORTED = "No public thread was found: to be reported upstream first."
 
 _HEAD = """\
 # Other accountants on known answers

@@ -150,7 +150,6 @@ class Runner:
         except (ValueError, TypeError, OSError) as error:
             self._store.move(entry.id, ["going"], "failed", str(error))
             return
-        tries = self._store.entry(entry.id).tries + 1
-        self._store.try_again(entry.id, tries)
-        if child := folder.start(arguments):
+        if child := folder.start(arguments):  # else somebody asks just now whether it is alive
             self._children[entry.id] = child
+            self._store.try_again(entry.id, self._store.entry(entry.id).tries + 1)

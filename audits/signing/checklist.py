@@ -18,7 +18,7 @@ class Item(NamedTuple):
 def checklist(certificate: Certificate, *, delta: float, data_size: int | None) -> tuple[Item, ...]:
     """The assumptions that no accountant can check."""
     moved = "2C" if certificate.neighboring_relation.name == "REPLACE_ONE" else "C"
-    size = "" if data_size is None else f" = {data_size:,}, so that 1/n is {1.0 / data_size:.2g}"
+    size = "" if data_size is None else f": 1/{data_size:,} is {1.0 / data_size:.2g}"
     return (
         Item("Sampling", " ".join(certificate.sampling), _SAMPLING_FAILS),
         Item(
@@ -45,7 +45,7 @@ def checklist(certificate: Certificate, *, delta: float, data_size: int | None) 
         ),
         Item(
             "δ",
-            f"δ = {delta:g} is far below 1/n, with n{size} the number of records.",
+            f"δ = {delta:g} is far below 1/n, n the number of records{size}.",
             "δ = 1/n permits publishing one record.",
         ),
         Item(

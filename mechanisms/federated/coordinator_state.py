@@ -31,6 +31,7 @@ class Course:
       before: The posterior at the round's beginning.
       held: For stale schedules, the posterior that each client works from, and its round.
       shares: Revisions that somebody may not have followed yet, by number.
+      revisions: How many there have been.
       heard: For each client, how many revisions it has followed.
       left_out: Clients that answer no more, and why.
       updated: Who has sent an update in this round, in order.

@@ -7,12 +7,12 @@ output; the first that fails ends it.
 import json
 import sys
 
-import typer.main
-from flwr.cli.app import app
-
 
 def main() -> None:
     """Runs the commands one after the other."""
+    import typer.main
+    from flwr.cli.app import app
+
     command = typer.main.get_command(app)
     for text in sys.argv[1:]:
         command.main(args=json.loads(text), prog_name="flwr", standalone_mode=False)

@@ -9,7 +9,7 @@ probability 4/5, and then μ is 2 / z where 1 / z is booked.
 
 from typing import Any
 
-NOISE, CLIP, SAMPLED = 0.5, 1.0, 4
+NOISE, CLIP, SAMPLED = 2.0, 1.0, 4
 
 ABOUT = {
     "library": "flwr",

@@ -16,8 +16,14 @@ ABOUT = {
     ".1 for the noise (docstring of SVTPrivacy, user guide on filters). Three times as much for "
     "either phase is allowed here: with one weight ε₂ = ε₁ 2^(2/3)",
     "claim": {"epsilon": 1.0, "delta": 0.0, "relation": "REPLACE_ONE"},
-    # A weight's change in a round, before the clip to ±1e-5.
-    "domain": {"dimension": 1, "bounds": (-1.0, 1.0), "min_records": 1, "max_records": 1},
+    # A weight's change in a round, before the clip to ±1e-5. Whole numbers: on NaN it never ends.
+    "domain": {
+        "dimension": 1,
+        "bounds": (-1, 1),
+        "dtype": int,
+        "min_records": 1,
+        "max_records": 1,
+    },
     "repair": "np.clip(delta_w[accepted], -gamma, gamma) + noise",
     "upstream": "https://github.com/NVIDIA/NVFlare/issues/462",
 }
@@ -32,7 +38,7 @@ def flawed(data: Any) -> Any:
     from nvflare.apis.fl_context import FLContext
     from nvflare.app_common.filters.svt_privacy import SVTPrivacy
 
-    update = DXO(DataKind.WEIGHT_DIFF, data={"weights": data[0]}).to_shareable()
+    update = DXO(DataKind.WEIGHT_DIFF, data={"weights": data[0].astype(float)}).to_shareable()
     sent = SVTPrivacy(fraction=1.0).process(update, FLContext())
     return from_shareable(sent).data["weights"]
 

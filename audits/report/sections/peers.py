@@ -14,8 +14,11 @@ _INTRO = (
     "is valid, and loose. Who refuses says that it has no answer, which is no fault. This is a "
     "record: `dp-assay crosscheck --suite` asks again."
 )
+_LEFT_OUT = (
+    "Left out are answers that are too low for a cause that is to be reported upstream first: a "
+    "bar that is shorter than the others has some."
+)
 CAPTION = "Settings with proved answers, by what became of each peer's answer."
-UNREPORTED = "No public thread was found: to be reported upstream first."
 
 
 def section(_: Contents) -> Markup:
@@ -25,30 +28,39 @@ def section(_: Contents) -> Markup:
     """
     board, answers = scoreboard.Scoreboard(scoreboard.RECORD), scoreboard.known()
     rows = board.rows(PEERS.values(), answers)
+    public = [
+        (low, low.reason)
+        for low in board.too_low(PEERS.values(), answers)
+        if low.reason is not None and low.reason.upstream
+    ]
+    shown = {
+        row.peer: row.counts
+        | {"too low": sum(len(low.cases) for low, _ in public if low.peer == row.peer)}
+        for row in rows
+    }
     figures = table(
         "Scores of all peers",
-        ("peer", "installed", *scoreboard.WORDS, "lowest", "loose by (median)", "seconds (median)"),
+        ("peer", "installed", *scoreboard.WORDS, "loose by (median)", "seconds (median)"),
         [
             (
                 row.peer,
                 PEERS[row.peer].library,
-                *(row.counts[word] for word in scoreboard.WORDS),
-                *scoreboard.figures(row),
+                *(shown[row.peer][word] for word in scoreboard.WORDS),
+                *scoreboard.figures(row)[1:],
             )
             for row in rows
         ],
-        numeric=range(2, 12),
+        numeric=range(2, 11),
     )
     reasons = [
         (
             low.peer,
             len(low.cases),
             *_worst(board, low),
-            low.reason.text,
-            low.reason.upstream,
+            reason.text,
+            reason.upstream,
         )
-        for low in board.too_low(PEERS.values(), answers)
-        if low.reason is not None and low.reason.upstream
+        for low, reason in public
     ]
     columns = ("peer", "answers", "the lowest of them", "ε ≤, it says", "ε ≥, proved")
     why = table(
@@ -57,7 +69,8 @@ def section(_: Contents) -> Markup:
     return join(
         [
             tag("p", _INTRO.replace("`", "").format(count=len(answers))),
-            stacked_bars(CAPTION, scoreboard.WORDS, [(row.peer, row.counts) for row in rows]),
+            stacked_bars(CAPTION, scoreboard.WORDS, list(shown.items())),
+            tag("p", _LEFT_OUT, class_="note"),
             details("All figures", figures),
             why,
         ]

@@ -167,11 +167,6 @@ def test_a_view_depends_on_nothing_but_the_sum(lost):
     assert check_views([lost])
 
 
-@pytest.mark.slow
-def test_a_view_of_three_of_four_depends_on_nothing_but_the_sum():
-    assert check_views([{0: 2}], clients=4, least=3)
-
-
 class NoOwnMask(CountedCiphers):
     def own_key(self, seed, purpose):
         return b"none"

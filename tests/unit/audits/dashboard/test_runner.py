@@ -1,5 +1,6 @@
 """Runs in processes of their own: each ends with the numbers of a run that nobody touched."""
 
+import fcntl
 import json
 import os
 import shlex
@@ -176,6 +177,22 @@ def test_ending_the_runner_ends_its_processes_and_removing_deletes_their_files(k
     store.move(run, ["going"], "failed")
     assert runner.remove(run)
     assert not (tmp_path / "runs" / str(run)).exists()
+
+
+def test_who_asks_whether_a_run_is_alive_is_not_taken_for_a_failure(kept, monkeypatch):
+    """Pages ask all the time, and hold the lock for a moment when they do."""
+    store, runner = kept
+    run = described(store)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    folder = runner.folder_of(run)
+    folder.make()
+    with (folder.path / "process.lock").open("w") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        for _ in range(MOST_TRIES + 1):
+            folder.start([])
+            runner.tend()
+        assert store.entry(run).tries == 0
+    tend_until(runner, lambda: store.entry(run).tries == 1)
 
 
 @pytest.mark.slow
