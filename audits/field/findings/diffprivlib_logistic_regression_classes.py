@@ -4,6 +4,9 @@ fit() takes the classes from np.unique(y) and publishes them as classes_, and as
 of its coefficients. If one record has a label of its own, the model without it has one class less:
 the two outputs have different shapes with probability 1, ε = ∞. Unlike for missing bounds, no
 warning is given, and fit() has no parameter for the classes.
+
+Where only one class is left, fit() raises an error instead, which tells as much: that is what the
+recorded audit saw.
 """
 
 from typing import Any
