@@ -114,7 +114,6 @@ class ColumnSums(SecureStatistic):
     """n, Σx and Σx² of each column, and the scaling that follows.
 
     Attributes:
-      terms: Who adds up, with which noise.
       lower: Public lower bounds of the columns; what is below is raised to them.
       upper: Public upper bounds.
       spacing: Of the grid on [−1, 1].
@@ -187,7 +186,6 @@ class ClassCounts(SecureStatistic):
     """How many records there are of each class, and the weights that balance them.
 
     Attributes:
-      terms: Who adds up, with which noise.
       classes: How many there are, numbered 0, 1, …
 
     >>> counts = ClassCounts(terms=SumTerms(clients=2, least=2, records=10), classes=2)
