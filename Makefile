@@ -31,7 +31,7 @@ bench: $(VENV)/.dev
 
 # A coordinator and three holders, over Flower with TLS on the loopback; ends in under three minutes.
 federation: $(VENV)/.dev
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python benchmarks/run_federation.py
+	$(BIN)/python benchmarks/run_federation.py
 
 # The site, without a network and without warnings; open build/site/index.html.
 docs: $(VENV)/.dev

@@ -63,7 +63,9 @@ def require_flower() -> None:
 
 def environment(home: Path) -> dict[str, str]:
     """What Flower's processes see: their own home, and nothing that calls elsewhere."""
+    beside = str(Path(sys.executable).parent)  # Flower starts others of its commands by name
     return os.environ | {
+        "PATH": os.pathsep.join(filter(None, (beside, os.environ.get("PATH")))),
         "FLWR_HOME": str(home),
         "FLWR_TELEMETRY_ENABLED": "0",
         "FLWR_DISABLE_UPDATE_CHECK": "1",

@@ -174,15 +174,16 @@ def _infinite(parts: Sequence[tuple[Discretised, int]]) -> float:
 
     All mass less what is finite: laws that were computed from above may have more than all mass.
     """
-    log_finite = log_ratio = 0.0
+    log_all = log_ratio = 0.0
     for part, count in parts:
         finite = float(np.sum(part.masses))
         if finite <= 0.0:
             return 1.0
-        log_finite += count * math.log(finite)
+        log_all += count * math.log(finite + part.infinite)
         log_ratio += count * math.log1p(part.infinite / finite)
     size = UNIT * sum(count * (part.masses.size + 8.0) for part, count in parts)
-    return _safe_exp(log_finite) * math.expm1(min(log_ratio, 700.0)) * (1.0 + 1e-14 + size)
+    # All less the finite, as a share of all: the finite alone may underflow.
+    return _safe_exp(log_all) * -math.expm1(-log_ratio) * (1.0 + 1e-14 + size)
 
 
 def _remainder(parts: Sequence[tuple[Discretised, int]], window: Window, sign: int) -> float:

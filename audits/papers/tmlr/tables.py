@@ -72,8 +72,8 @@ def network_link() -> Finding:
         stated=are_probabilities(inverse),
         reading="π = σ(f), so that f is the logit, as the text goes on",
         under_reading=are_probabilities(special.expit(outputs)),
-        figure=f"of outputs in [−3, 3], σ⁻¹ is defined for {defined:.0%} and a probability for "
-        f"{inside:.0%}",
+        figure=f"of outputs in [−3, 3], σ⁻¹ is defined for a share of {defined:.2f}, and a "
+        f"probability for {inside:.2f}",
         argument="σ⁻¹ takes probabilities to real numbers. The text says that the network predicts "
         "the logit, which is σ⁻¹(π) = f. Only the print is concerned.",
         numbers=[

@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import types
 
+import mpmath as mp
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
@@ -375,3 +377,19 @@ def test_a_rare_sample_with_hardly_any_noise_gives_no_warning():
     alone = FourierAccountant().compose(LaplaceDpEvent(24.5), 5)
     bounds = accountant.get_epsilon_bounds(2.9e-8)
     assert bounds.upper >= alone.get_epsilon_bounds(2.9e-8).lower
+
+
+@pytest.mark.parametrize("finite", [1e-300, 1e-10, 0.5, 1.0 - 1e-9, 1.0 - 1e-16, 1.0])
+@pytest.mark.parametrize("infinite", [0.0, 1e-300, 1e-16, 0.1, 1.0])
+@pytest.mark.parametrize("count", [1, 7, 10**6])
+def test_the_mass_at_infinity_of_a_composition(finite, infinite, count):
+    """All of it less the finite, n times; also where the finite alone underflows."""
+    if not abs(finite + infinite - 1.0) < 1e-6:
+        infinite = 1.0 - finite
+    part = types.SimpleNamespace(masses=np.array([finite / 2, finite / 2]), infinite=infinite)
+    with mp.workdps(700):
+        whole, less = mp.mpf(finite) + mp.mpf(infinite), mp.mpf(finite)
+        truth = whole**count - less**count
+    found = convolve._infinite([(part, count)])
+    assert truth <= found * (1 + mp.mpf(10) ** -12)
+    assert found <= float(truth) * (1 + 1e-8) + 1e-300
