@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from terminal import as_from_a_terminal
 
 from audits.cli.main import main
 from audits.dashboard.server import TOKEN_VARIABLE, serve
@@ -64,6 +65,7 @@ def test_one_dashboard_a_folder_with_a_token_that_lasts_and_an_end_on_request(tm
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
+        preexec_fn=as_from_a_terminal,
     )
     try:
         url = json.loads(process.stdout.readline())["url"]

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from terminal import as_from_a_terminal
 
 from audits.cli import supervise
 
@@ -82,12 +83,6 @@ def test_each_process_cleans_up_what_is_its_own():
     assert done.stdout == "of the other\nof the one\n"
 
 
-def _as_from_a_terminal():
-    # A suite in the background or under nohup has inherited "ignore"; a terminal's command has not.
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def start(code, **keywords):
     return subprocess.Popen(
         [sys.executable, "-c", RUN + code],
@@ -95,7 +90,7 @@ def start(code, **keywords):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=_as_from_a_terminal,
+        preexec_fn=as_from_a_terminal,
         **keywords,
     )
 
