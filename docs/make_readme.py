@@ -131,6 +131,31 @@ def _beside(shares: dict[str, float]) -> str:
     return f"{shares['dp-assay']:.0%} / {other}"
 
 
+def auditorium() -> str:
+    """How often we and DP-Auditorium's testers call a claim false, by draws per side."""
+    found = _load("audits_auditorium.json")
+    sizes = sorted(next(iter(found["figures"].values())), key=int)
+    names = [
+        "dp-assay",
+        *(f"DP-Auditorium {kind}" for kind in ("hockey stick", "MMD", "histogram")),
+    ]
+    lines = [
+        f"| Claim | {' | '.join(f'{int(n):,}' for n in sizes)} |",
+        "|---|" + "---|" * len(sizes),
+    ]
+    for case, figures in found["figures"].items():
+        cells = [" / ".join(f"{figures[n][name]:.0%}" for name in names) for n in sizes]
+        lines.append(f"| {case} | {' | '.join(cells)} |")
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    lines.append(
+        f"\nShare of {found['setting']['runs']} runs that call the claim false at 95%, by draws "
+        "per side: dp-assay / DP-Auditorium's hockey-stick, MMD and histogram testers, its own "
+        "code and defaults, on the same draws, the first of the runs above. What they are asked is "
+        f"said in `benchmarks/bench_audits_auditorium.py`. Recorded {found['date']} ({versions})."
+    )
+    return "\n".join(lines)
+
+
 def zoo() -> str:
     """Each specimen: claimed, proved, and how the recorded audits went."""
     found = recorded_zoo()["specimens"]
@@ -208,6 +233,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "accounting peers": accounting_peers,
         "support table": support_table,
         "auditing peers": auditing_peers,
+        "auditorium": auditorium,
     },
     "docs/zoo.md": {"zoo": zoo},
     "docs/papers.md": {"ledger": ledger, "studies": studies, "coverage": covered},
