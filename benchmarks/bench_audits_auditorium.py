@@ -15,9 +15,7 @@ both orders of the sides, at half of the level each. Writes
 
 import argparse
 import contextlib
-import datetime
 import io
-import json
 import os
 import sys
 import types
@@ -29,8 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:1] = [str(ROOT / "benchmarks"), str(ROOT)]
 
 import numpy as np
-from bench_audits_peers import FLAWS, LEVEL, PROBED, SEED, replay
-from true_mechanisms import TRUE
+from bench_audits_peers import LEVEL, PROBED, SEED, record, replay
 
 from accountants import versions
 from audits import Claim, PointClaim, audit
@@ -134,31 +131,17 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 1_000, 5_000])
     options = parser.parse_args()
     known = testers(options.folder)
-    setting = {"runs": options.runs, "level": LEVEL, "seed": SEED}
     installed = versions.installed("tensorflow-cpu")
     installed["dp_auditorium"] = (options.folder / "VERSION").read_text().split()[-1]
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if (results.get("setting"), results.get("versions")) != (setting, installed):
-        results = {"figures": {}}
-    cases = {name: (draw, (1.0, 0.0), claim) for name, (draw, claim) in FLAWS.items()} | {
-        f"true claim: {name}": (TRUE[name].mechanism, TRUE[name].pair, TRUE[name].claim())
-        for name in ("Gaussian", "Laplace, pure")
-    }
-    for size in options.sizes:
-        for name, (draw, pair, claim) in cases.items():
-            table = results["figures"].setdefault(name, {})
-            if str(size) in table:
-                continue
-            table[str(size)] = row(known, draw, pair, claim, size, options.runs)
-            print(name, size, table[str(size)], flush=True)
-            results |= {
-                "what": f"share of {options.runs} runs that call the claim false at "
-                f"{1 - LEVEL:.0%}, by draws per side; every flaw's claim is false",
-                "setting": setting,
-                "date": datetime.date.today().isoformat(),
-                "versions": installed,
-            }
-            RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n")
+    record(
+        RESULTS,
+        {
+            "setting": {"runs": options.runs, "level": LEVEL, "seed": SEED},
+            "versions": installed,
+        },
+        options.sizes,
+        lambda draw, pair, claim, size: row(known, draw, pair, claim, size, options.runs),
+    )
 
 
 if __name__ == "__main__":

@@ -142,6 +142,46 @@ def row(
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
+def record(
+    file: Path,
+    same: dict[str, Any],
+    sizes: list[int],
+    shares: Callable[[Draw, tuple[Any, Any], Claim, int], dict[str, float]],
+    **facts: str,
+) -> None:
+    """The shares of each flaw and two true claims, written after each; goes on where it stopped.
+
+    Args:
+      file: The record.
+      same: Setting and versions; a record of others is begun anew.
+      sizes: Draws per side.
+      shares: Of one case, by method.
+      facts: What else the record says.
+    """
+    results = json.loads(file.read_text()) if file.exists() else {}
+    if {name: results.get(name) for name in same} != same:
+        results = {"figures": {}}
+    cases = {name: (draw, (1.0, 0.0), claim) for name, (draw, claim) in FLAWS.items()} | {
+        f"true claim: {name}": (TRUE[name].mechanism, TRUE[name].pair, TRUE[name].claim())
+        for name in ("Gaussian", "Laplace, pure")
+    }
+    for size in sizes:
+        for name, case in cases.items():
+            table = results["figures"].setdefault(name, {})
+            if str(size) in table:
+                continue
+            table[str(size)] = shares(*case, size)
+            print(name, size, table[str(size)], flush=True)
+            results |= {
+                "what": f"share of {same['setting']['runs']} runs that call the claim false at "
+                f"{1 - LEVEL:.0%}, by draws per side; every flaw's claim is false",
+                "date": datetime.date.today().isoformat(),
+                **same,
+                **facts,
+            }
+            file.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("wheel", type=Path)
@@ -149,33 +189,18 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1_000, 5_000])
     options = parser.parse_args()
     peer = load_peer(options.wheel)
-    setting = {"runs": options.runs, "level": LEVEL, "seed": SEED}
-    installed = {"jax-privacy": options.wheel.name.split("-")[1]} | versions.installed()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if (results.get("setting"), results.get("versions")) != (setting, installed):
-        results = {"figures": {}}
-    cases = {name: (draw, (1.0, 0.0), claim) for name, (draw, claim) in FLAWS.items()} | {
-        f"true claim: {name}": (TRUE[name].mechanism, TRUE[name].pair, TRUE[name].claim())
-        for name in ("Gaussian", "Laplace, pure")
-    }
-    for size in options.sizes:
-        for name, (draw, pair, claim) in cases.items():
-            table = results["figures"].setdefault(name, {})
-            if str(size) in table:
-                continue
-            table[str(size)] = row(peer, draw, pair, claim, size, options.runs)
-            print(name, size, table[str(size)], flush=True)
-            results |= {
-                "what": f"share of {options.runs} runs that call the claim false at "
-                f"{1 - LEVEL:.0%}, by draws per side; every flaw's claim is false",
-                "setting": setting,
-                "date": datetime.date.today().isoformat(),
-                "command": f"python benchmarks/bench_audits_peers.py {options.wheel.name} "
-                + f"--runs {options.runs}",
-                "python": platform.python_version(),
-                "versions": installed,
-            }
-            RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n")
+    record(
+        RESULTS,
+        {
+            "setting": {"runs": options.runs, "level": LEVEL, "seed": SEED},
+            "versions": {"jax-privacy": options.wheel.name.split("-")[1]} | versions.installed(),
+        },
+        options.sizes,
+        lambda draw, pair, claim, size: row(peer, draw, pair, claim, size, options.runs),
+        command=f"python benchmarks/bench_audits_peers.py {options.wheel.name} "
+        f"--runs {options.runs}",
+        python=platform.python_version(),
+    )
 
 
 if __name__ == "__main__":

@@ -69,7 +69,10 @@ def source_of(given: argparse.Namespace) -> str | None:
 
 def read_rows(given: argparse.Namespace) -> tuple[Row, ...]:
     """The rows of `--history`."""
-    return read_history(given.history)
+    try:
+        return read_history(given.history)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`file`", "`--history`", 1)) from None
 
 
 def read(given: argparse.Namespace) -> tuple[Run, float]:

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from accountants import validate
-from audits.dashboard import form, pages
+from audits.dashboard import fields, form, pages
 from audits.dashboard.federation import commands, invite
 from audits.dashboard.guard import DOOR, Guard
 from audits.dashboard.panels import made, runs_table
@@ -109,7 +109,7 @@ class Dashboard:
 
     async def _form(self, request: Request) -> Response:
         like = request.query_params.get("like", "")
-        values, text = dict(form.DEFAULTS), ""
+        values, text = dict(fields.DEFAULTS), ""
         if like:
             entry = self._entry(like)
             values, text = (entry.form, "") if entry.form else (values, entry.experiment)
@@ -124,11 +124,11 @@ class Dashboard:
         except (form.FormError, PlanError) as error:
             problem = str(error)
             if by_hand is not None:
-                page = pages.describe(form.DEFAULTS, problem, text=by_hand)
+                page = pages.describe(fields.DEFAULTS, problem, text=by_hand)
             else:
                 page = pages.describe(values, problem, form.named_in(problem, values))
             return HTMLResponse(page, 422)
-        kept = {} if by_hand is not None else {k: values.get(k, "") for k in form.FIELDS}
+        kept = {} if by_hand is not None else {k: values.get(k, "") for k in fields.FIELDS}
         run = await run_in_threadpool(
             lambda: self._store.add(
                 name=planned.name, experiment=text, plan=planned.costs, form=kept

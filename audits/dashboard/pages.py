@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from audits.dashboard import form, words
+from audits.dashboard import fields, form, words
 from audits.dashboard.panels import compared, controls, costs, made, runs_table
 from audits.dashboard.planner import Planned
 from audits.dashboard.settings import Settings
@@ -290,11 +290,11 @@ def describe(
 ) -> str:
     """The form that writes an experiment's file, and the file itself for those who have one."""
     sections = []
-    for section in form.SECTIONS:
+    for section in fields.SECTIONS:
         marks = " ".join(form.condition(*when) for when in section.when)
-        fields = [_field(field, values.get(field.name, ""), wrong) for field in section.fields]
+        asked = [_field(field, values.get(field.name, ""), wrong) for field in section.fields]
         sections.append(
-            tag("fieldset", tag("legend", section.title), *fields, data_when=marks or None)
+            tag("fieldset", tag("legend", section.title), *asked, data_when=marks or None)
         )
     by_hand = tag(
         "form",
@@ -342,7 +342,7 @@ def describe(
 _PLAN_HINT = tag("p", "What it costs is shown here while you fill in the form.", class_="key")
 
 
-def _field(field: form.Field, value: str, wrong: str | None) -> Markup:
+def _field(field: fields.Field, value: str, wrong: str | None) -> Markup:
     marks = " ".join(form.condition(*when) for when in field.when) or None
     is_wrong = field.name == wrong
     attributes: dict[str, object] = {

@@ -15,7 +15,7 @@ from audits.cli.experiment import _as_json
 from audits.cli.main import _parser
 from audits.dashboard import planner
 from audits.dashboard.app import Dashboard
-from audits.dashboard.form import DEFAULTS
+from audits.dashboard.fields import DEFAULTS
 from audits.dashboard.planner import PlanError, Planned
 from audits.dashboard.runner import Runner
 from audits.dashboard.settings import Settings

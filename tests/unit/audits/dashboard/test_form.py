@@ -6,7 +6,8 @@ import tomllib
 import pytest
 
 from audits.dashboard import form
-from audits.dashboard.form import DEFAULTS, FIELDS, FormError, to_toml
+from audits.dashboard.fields import DEFAULTS, FIELDS
+from audits.dashboard.form import FormError, to_toml
 from mechanisms import Experiment
 from mechanisms.experiment_file import KINDS
 
