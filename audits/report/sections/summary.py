@@ -99,8 +99,8 @@ def readings(found: Sequence[Mapping[str, Any]]) -> Markup:
         f"The same σ, q and number of steps cost ε = {down(least, 3)} to {up(most, 3)}: it depends "
         "on who is in a batch, and on who is a neighbour",
         f"Certified intervals of ε at δ = {accounting.DELTA:g} for σ = {accounting.NOISE:g}, "
-        f"q = {accounting.RATE:g}, {accounting.STEPS:,} steps. One figure stands for an interval "
-        "that is narrower than the line.",
+        f"q = {accounting.RATE:g}, {accounting.STEPS:,} steps. One figure is the upper end of "
+        "an interval too narrow to be seen.",
         "ε",
         rows,
     )
